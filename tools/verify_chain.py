@@ -131,7 +131,8 @@ class Chain:
                 require(entry["state"], f"{where}: the fingerprint of the state is empty")
                 self.steps[self.step], self.heads[self.step] = entry, self.head
             else:
-                require(entry["step"] == self.step and self.steps, f"{where}: it says step {entry['step']} behind step {self.step}")
+                require(entry["step"] == self.step, f"{where}: it says step {entry['step']} behind step {self.step}")
+                require(self.steps, f"{where}: an entry of kind {kind} before any step")  # the genesis says how a run begins
                 if kind == "checkpoint":
                     require(self.step not in self.names and last != "amend", f"{where}: a checkpoint entry in a wrong place")
                     self.names[self.step], self.models[self.step] = entry["name"], dict(self.config["model"])

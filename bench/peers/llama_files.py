@@ -2,7 +2,8 @@
 
   llama_files.py --size base125|llama1b --out DIR        makes DIR/hf and DIR/model.gguf
 
-Texts are of ASCII letters, so that no token waits for the rest of a character.
+Texts are of ASCII letters, and the head has no weights for tokens that are bytes of longer characters, or that llama.cpp takes for its
+own: greedy answers never choose them, so no token waits for the rest of a character.
 """
 import argparse, itertools, json, pathlib, struct
 
@@ -36,11 +37,14 @@ def tensors(c):
     yield "lm_head.weight", "output.weight", (c["V"], width)
 
 
-def values(number, shape):
+def values(number, name, shape):
     """The tensor's numbers as bf16; each tensor draws its own."""
     if len(shape) == 1:
         return bf16(np.ones(shape, np.float32))
-    return bf16(np.random.default_rng(number).standard_normal(shape, dtype=np.float32) * np.float32(0.02))
+    out = np.random.default_rng(number).standard_normal(shape, dtype=np.float32) * np.float32(0.02)
+    if name == "lm_head.weight":
+        out[:3] = out[128:259] = 0
+    return bf16(out)
 
 
 def rotated_in_pairs(array, heads):
@@ -84,8 +88,8 @@ def write_directory(folder, c):
     text = json.dumps(header).encode()
     with open(folder / "model.safetensors", "wb") as out:
         out.write(struct.pack("<Q", len(text)) + text)
-        for number, (_, _, shape) in enumerate(tensors(c)):
-            out.write(values(number, shape).tobytes())
+        for number, (name, _, shape) in enumerate(tensors(c)):
+            out.write(values(number, name, shape).tobytes())
     (folder / "config.json").write_text(json.dumps({
         "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": c["V"], "hidden_size": c["H"],
         "intermediate_size": c["ffn"], "num_hidden_layers": c["L"], "num_attention_heads": c["heads"],
@@ -152,16 +156,16 @@ def write_gguf(path, c):
     g.number("tokenizer.ggml.bos_token_id", 1)
     g.number("tokenizer.ggml.eos_token_id", 2)
 
-    def data(number, name, shape):
-        array = values(number, shape)
+    def data(number, name, ours, shape):
+        array = values(number, ours, shape)
         if len(shape) == 1:
             return np.ones(shape, np.float32).tobytes()
         if ".attn_q." in name or ".attn_k." in name:
             array = rotated_in_pairs(array, c["heads"] if ".attn_q." in name else c["kv"])
         return array.tobytes()
 
-    g.write(path, [(name, shape, GGUF_F32 if len(shape) == 1 else GGUF_BF16, lambda n=number, m=name, s=shape: data(n, m, s))
-                   for number, (_, name, shape) in enumerate(tensors(c))])
+    g.write(path, [(name, shape, GGUF_F32 if len(shape) == 1 else GGUF_BF16, lambda n=number, m=name, o=ours, s=shape: data(n, m, o, s))
+                   for number, (ours, name, shape) in enumerate(tensors(c))])
 
 
 def main():

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/audit/record/with_reference.h"
+#include "ostro/audit/sample/draw.h"
+#include "ostro/audit/sampled.h"
 #include "ostro/audit/verify.h"
 #include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
@@ -135,6 +137,33 @@ TEST_CASE("pairs: a run that begins with another run's weights learns which answ
   CHECK(m.evaluations.back().loss < 0.5);
   CHECK(m.evaluations.back().pairs->accuracy > 0.8);
   CHECK(m.evaluations.back().pairs->margin > 0.3);
+}
+
+TEST_CASE("pairs: a sample that has the first step, too, computes the reference and reads no file of it") {
+  PairMachine m;
+  m.train("run");
+  const chain::Chain chain = chain::read_chain(m.fs, "runs/run/chain.jsonl").value();
+  const auto states = states_of(m.fs, "runs/run", chain);
+  REQUIRE((states.ok() && states->size() > 1 && (*states)[1] < 7));
+  SampleRequest request;
+  request.count = 1;
+  for (int i = 0; request.challenge.empty(); ++i)  // one that draws the last step alone
+    if (drawn_steps(chain.head(), std::to_string(i), 1, 7, 1).value().front() == 7)
+      request.challenge = std::to_string(i);
+  const auto sampled = [&] {
+    return replay_sample(m.fs, *m.engine, "runs/run", {}, request, *states, models::builtin_models());
+  };
+  auto whole = sampled();
+  REQUIRE_MESSAGE(whole.ok(), whole.error().message());
+  CHECK(whole->report.equal);
+  check_ok(m.fs.remove("runs/run/reference.safetensors"));
+  CHECK_FALSE(sampled().ok());
+  request.also = {1, 7};
+  const auto computed = sampled();
+  REQUIRE_MESSAGE(computed.ok(), computed.error().message());
+  CHECK(computed->report.equal);
+  CHECK(computed->plan.drawn == std::vector<int64_t>{7});
+  CHECK(computed->replayed == 1 + whole->replayed);
 }
 
 TEST_CASE("pairs: the reference is kept by its hash, and is made again where it is lost or damaged") {

@@ -5,7 +5,6 @@
 
 #include "ostro/audit/verify.h"
 #include "ostro/batches/packing/batch.h"
-#include "ostro/fleet/workers/workers.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
 
@@ -34,7 +33,7 @@ Result<Replay::Prices> Replay::measure(const OpenedPeriod& period, int64_t done)
   constexpr double kEnough = 1;              // seconds
   std::unique_ptr<train::StepRunner> alone;  // what several workers do together, one does
   if (options_.workers > 1) {
-    ASSIGN_OR_RETURN(alone, fleet::make_runner(period.programs, engine_, "none", period.config, 1));
+    ASSIGN_OR_RETURN(alone, runner_of(period, 1));
   }
   train::StepRunner& runner = alone != nullptr ? *alone : *runner_;
   const int64_t rows = train::leaf_rows(period.programs);

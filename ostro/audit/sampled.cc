@@ -58,7 +58,7 @@ Result<Sample> price_sample(Replay& replay, const SampleRequest& request,
   ASSIGN_OR_RETURN(
       const std::vector<int64_t> drawn,
       drawn_steps(sample.head, request.challenge, states.front() + 1, chain.last_step(), request.count));
-  sample.plan = plan_sample(states, drawn);
+  sample.plan = plan_sample(states, drawn, request.also);
   ASSIGN_OR_RETURN(sample.estimate, replay.estimate(sample.plan));
   return sample;
 }

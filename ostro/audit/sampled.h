@@ -26,6 +26,7 @@ struct Sample {
 struct SampleRequest {
   int64_t count = 0;  // steps to draw; 0: no sampled audit
   std::string challenge;
+  std::vector<int64_t> also = {};  // steps of the chain that are replayed whether they are drawn or not
   std::function<void(const Sample&)> on_priced;            // before the work
   std::function<void(int64_t done, int64_t all)> on_step;  // steps replayed, of those planned
 };

@@ -132,13 +132,19 @@ Status Replay::restore(int64_t step) {
   return {};
 }
 
+// What is replayed is compared with the chain, so nothing is computed twice as it was in the run.
+Result<std::unique_ptr<train::StepRunner>> Replay::runner_of(const OpenedPeriod& period, int64_t workers) {
+  train::TrainConfig config = period.config;
+  config.trainer.cross_check = 0;
+  return fleet::make_runner(period.programs, engine_, "none", config, workers);
+}
+
 Status Replay::use(const OpenedPeriod& period) {
   if (period_ == &period) return {};
   period_ = nullptr;
   ASSIGN_OR_RETURN(batches::Loader loader, train::make_loader(period.config, stores_));
   loader_ = std::move(loader);
-  ASSIGN_OR_RETURN(runner_,
-                   fleet::make_runner(period.programs, engine_, "none", period.config, options_.workers));
+  ASSIGN_OR_RETURN(runner_, runner_of(period, options_.workers));
   period_ = &period;
   return {};
 }

@@ -94,6 +94,8 @@ class Replay {
   // with the runner of the step's period.
   std::vector<float> scalars_of(const OpenedPeriod& period, int64_t done) const;
   Result<Prices> measure(const OpenedPeriod& period, int64_t done);
+  // The steps of a period, with so many workers here.
+  Result<std::unique_ptr<train::StepRunner>> runner_of(const OpenedPeriod& period, int64_t workers);
 
   io::FileSystem& fs_;
   runtime::Engine& engine_;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +73,19 @@ TEST_CASE("a limit of processor time ends the process by its signal") {
   CHECK_MESSAGE((WIFSIGNALED(done.status) && WTERMSIG(done.status) == SIGXCPU), done.answer);
 }
 
+TEST_CASE("the limits are hard ones") {
+  const auto done = ended([]() -> std::string {
+    constexpr int64_t kAddresses = int64_t{1} << 40, kSeconds = 1000;
+    const Status set = limit_process({.cpu_seconds = kSeconds, .addresses = kAddresses, .writable = {}});
+    if (!set.ok()) return set.error().message();
+    rlimit time{}, addresses{};
+    if (::getrlimit(RLIMIT_CPU, &time) != 0 || ::getrlimit(RLIMIT_AS, &addresses) != 0) return "getrlimit";
+    return std::to_string(time.rlim_cur) + " " + std::to_string(time.rlim_max) + " " +
+           std::to_string(addresses.rlim_max == static_cast<rlim_t>(kAddresses));
+  });
+  CHECK(done.answer == "1000 1005 1");
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("a limit of addresses is a lack of memory") {
   const auto maps = [](bool is_limited) -> std::string {
@@ -91,11 +105,12 @@ TEST_CASE("a limit of addresses is a lack of memory") {
 
 TEST_CASE("files can be written where it is allowed, and nowhere else") {
   namespace files = std::filesystem;
-  if (!can_limit_writing()) {
+  if (writing_limit() == WritingLimit::kNone) {
     MESSAGE("NOT RUN: this kernel has no Landlock");
     return;
   }
   const files::path top = files::temp_directory_path() / ("ostro_limits_" + std::to_string(::getpid()));
+  const files::path shared = "/dev/shm/ostro_limits_" + std::to_string(::getpid());
   for (const char* folder : {"in", "out"}) files::create_directories(top / folder);
   std::ofstream(top / "out/old") << "old";
   const auto writes = [](const files::path& path) {
@@ -117,11 +132,15 @@ TEST_CASE("files can be written where it is allowed, and nowhere else") {
     old >> text;
     std::error_code failed;
     out += files::create_directory(top / "out/folder", failed) ? "1" : "0";
-    return out + text + writes("/dev/null");
+    out += text;
+    out += writes("/dev/null");
+    return out + (files::exists(shared) ? writes(shared) : is_limited ? "0" : "1");
   };
-  CHECK(ended([&] { return tries(true); }).answer == "1000old1");
+  std::ofstream(shared) << "of another program";
+  CHECK(ended([&] { return tries(true); }).answer == "1000old10");
   CHECK_FALSE(files::exists(top / "out/new"));
-  CHECK(ended([&] { return tries(false); }).answer == "1111old1");
+  CHECK(ended([&] { return tries(false); }).answer == "1111old11");
+  files::remove(shared);
   const auto missing = ended([&]() -> std::string {
     const Status set =
         limit_process({.cpu_seconds = {}, .addresses = {}, .writable = {{(top / "none").string()}}});

@@ -16,6 +16,8 @@ std::mutex& mutex() {
   return m;
 }
 
+thread_local bool is_in_sink = false;
+
 LogSink& sink() {
   static LogSink s = write_to_stderr;
   return s;
@@ -30,7 +32,14 @@ LogSink set_log_sink(LogSink replacement) {
 }
 
 void log_line(LogLevel level, std::string_view line) {
+  // What a sink does may fail and be logged (a log file in an object store): that line cannot go the same
+  // way.
+  if (is_in_sink) return write_to_stderr(level, line);
   std::lock_guard lock(mutex());
+  struct InSink {
+    InSink() { is_in_sink = true; }
+    ~InSink() { is_in_sink = false; }
+  } const now;
   sink()(level, line);
 }
 

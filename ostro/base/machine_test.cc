@@ -2,10 +2,14 @@
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "ostro/base/open_files.h"
 
 namespace ostro {
 namespace {
@@ -19,6 +23,24 @@ TEST_CASE("OSTRO_THREADS is the number of threads, else there is one a core") {
   }
   CHECK(unsetenv("OSTRO_THREADS") == 0);
   CHECK(default_threads().value() >= 1);
+}
+
+TEST_CASE("the limit of open files is raised as far as the system lets it, and never lowered") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const auto raised_from = [&](rlim_t soft) {
+    const rlimit low{soft, before.rlim_max};
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
+    raise_open_files();
+    rlimit now{};
+    CHECK(::getrlimit(RLIMIT_NOFILE, &now) == 0);
+    CHECK(now.rlim_max == before.rlim_max);
+    return now.rlim_cur;
+  };
+  CHECK(raised_from(std::min<rlim_t>(256, before.rlim_max)) ==
+        std::min<rlim_t>(before.rlim_max, kMostOpenFiles));
+  CHECK(raised_from(before.rlim_cur) >= before.rlim_cur);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
 TEST_CASE("memory is what the system has available, or what its control groups leave") {

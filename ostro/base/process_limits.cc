@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace ostro {
 namespace {
+
+constexpr int64_t kGraceSeconds = 5;  // between SIGXCPU, which can be caught, and SIGKILL
 
 Error failed(const char* what) { return io_error(fmt::format("{}: {}", what, std::strerror(errno))); }
 
@@ -43,9 +46,23 @@ Status allow(int rules, const std::string& folder, uint64_t access) {
   return result;
 }
 
+// The devices that a program may write to without changing anything: those that every program may need, and
+// GPUs. Others can be disks, and /dev/shm has files of other programs.
+std::vector<std::string> harmless_devices() {
+  std::vector<std::string> out;
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"})
+    out.push_back(std::string("/dev/") + name);
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", ignored))
+    if (entry.path().filename().string().starts_with("nvidia")) out.push_back(entry.path().string());
+  std::erase_if(out, [&](const std::string& path) { return !std::filesystem::exists(path, ignored); });
+  return out;
+}
+
 Status restrict_self(int rules, const std::vector<std::string>& folders, uint64_t access) {
   for (const std::string& folder : folders) RETURN_IF_ERROR(allow(rules, folder, access));
-  RETURN_IF_ERROR(allow(rules, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE));
+  for (const std::string& device : harmless_devices())
+    RETURN_IF_ERROR(allow(rules, device, LANDLOCK_ACCESS_FS_WRITE_FILE));
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("prctl");
   return ::syscall(SYS_landlock_restrict_self, rules, 0) == 0 ? Status() : Status(failed("Landlock"));
 }
@@ -64,21 +81,30 @@ Status limit_writing(const std::vector<std::string>& folders) {
   return done;
 }
 
-Status limit(int which, int64_t value, const char* what) {
+// The hard limit, which cannot be raised again, is `more` above the soft one.
+Status limit(int which, int64_t value, int64_t more, const char* what) {
   rlimit now{};
   if (::getrlimit(which, &now) != 0) return failed(what);
-  now.rlim_cur = std::min<rlim_t>(static_cast<rlim_t>(value), now.rlim_max);
+  const auto most = static_cast<rlim_t>(value);
+  now.rlim_max = std::min<rlim_t>(most + static_cast<rlim_t>(more), now.rlim_max);
+  now.rlim_cur = std::min<rlim_t>(most, now.rlim_max);
   return ::setrlimit(which, &now) == 0 ? Status() : Status(failed(what));
 }
 
 }  // namespace
 
-bool can_limit_writing() { return landlock_version() >= 1; }
+WritingLimit writing_limit() {
+  constexpr long kHasTruncation = 3;
+  const long version = landlock_version();
+  return version < 1                ? WritingLimit::kNone
+         : version < kHasTruncation ? WritingLimit::kAllButTruncation
+                                    : WritingLimit::kAll;
+}
 
 Status limit_process(const ProcessLimits& limits) {
   if (limits.cpu_seconds)
-    RETURN_IF_ERROR(limit(RLIMIT_CPU, *limits.cpu_seconds, "the limit of processor time"));
-  if (limits.addresses) RETURN_IF_ERROR(limit(RLIMIT_AS, *limits.addresses, "the limit of addresses"));
+    RETURN_IF_ERROR(limit(RLIMIT_CPU, *limits.cpu_seconds, kGraceSeconds, "the limit of processor time"));
+  if (limits.addresses) RETURN_IF_ERROR(limit(RLIMIT_AS, *limits.addresses, 0, "the limit of addresses"));
   return limits.writable ? limit_writing(*limits.writable) : Status();
 }
 

@@ -85,6 +85,7 @@ Result<std::string> run_program(const std::vector<std::string>& words) {
 
 Result<std::string> run_program(const ProgramCall& call) {
   const std::vector<std::string>& words = call.words;
+  if (call.status != nullptr) call.status->reset();
   // The output goes to a file in memory. It has no name, cannot fill a disk, and, unlike a pipe, is not held
   // open by a daemon that the program leaves behind (that of a compiler cache).
   const int output = memfd_create("output", MFD_CLOEXEC);
@@ -128,6 +129,7 @@ Result<std::string> run_program(const ProgramCall& call) {
         fmt::format("how {} ended is not known: waitpid: {}; this process must not ignore SIGCHLD", words[0],
                     std::strerror(ended.error)));
   const int status = ended.status;
+  if (call.status != nullptr && WIFEXITED(status)) *call.status = WEXITSTATUS(status);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
   text.resize(std::min(text.size(), kOutputTold));
   while (!text.empty() && text.back() == '\n') text.pop_back();

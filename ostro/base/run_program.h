@@ -25,6 +25,8 @@ struct ProgramCall {
   std::optional<std::chrono::milliseconds> limit;
   // Asked about 100 times a second, in this thread; true: they are killed, too.
   std::function<bool()> stop = {};
+  // Gets the status with which the program ended by itself; nothing where it did not, or that is not known.
+  std::optional<int>* status = nullptr;
 };
 // The same for such a call. Errors: also that the limit has passed, and kBusy that `stop` wanted its end.
 Result<std::string> run_program(const ProgramCall& call);

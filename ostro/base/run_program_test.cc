@@ -19,13 +19,18 @@ TEST_CASE("words reach a program as they are, and so does its input") {
 }
 
 TEST_CASE("a program that takes too long is killed with what it started; a status is an error") {
-  const auto late =
-      run_program(ProgramCall{{"sh", "-c", "sleep 1000 & wait"}, "", std::chrono::milliseconds(50)});
+  std::optional<int> status = 7;
+  const auto late = run_program(
+      ProgramCall{{"sh", "-c", "sleep 1000 & wait"}, "", std::chrono::milliseconds(50), {}, &status});
   REQUIRE(!late.ok());
+  CHECK(!status);
   CHECK(late.error().message() == "sh took longer than 0.1 s and was killed");
   const auto failed =
-      run_program(ProgramCall{{"sh", "-c", "echo why; exit 3"}, "", std::chrono::seconds(300)});
+      run_program(ProgramCall{{"sh", "-c", "echo why; exit 3"}, "", std::chrono::seconds(300), {}, &status});
   REQUIRE(!failed.ok());
+  CHECK(status == 3);
+  CHECK(!run_program(ProgramCall{{"sh", "-c", "kill -9 $$"}, "", {}, {}, &status}).ok());
+  CHECK(!status);
   CHECK(failed.error().message() == "sh ended with status 3: why");
   CHECK(run_program(ProgramCall{{"no-such-program-of-ostro"}, "x", {}}).error().code() ==
         ErrorCode::kNotFound);

@@ -15,6 +15,7 @@
 #include "ostro/board/evaluation.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/convert/import/new_directory.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::board {
@@ -94,7 +95,14 @@ Result<Board> Board::open(io::FileSystem& fs, const std::string& folder) {
   if (!there)
     return not_found(fmt::format("{} is no board: it has no {} (ostro lab board new)", folder, kBoardFile));
   ASSIGN_OR_RETURN(lab::LineChain lines, lab::LineChain::open(fs, path, kNoun));
-  ASSIGN_OR_RETURN(Track track, read_track(io::join_path(folder, kTrackFile)));
+  // A board may be another's: its track is the file that was written, and includes nothing.
+  const std::string track_path = io::join_path(folder, kTrackFile);
+  const auto read = [&](const std::string& file) -> Result<std::string> {
+    constexpr int64_t kMostBytes = int64_t{1} << 24;
+    if (file == track_path) return fs.read_file(file, kMostBytes);
+    return corrupt(fmt::format("{} is not opened: the track of a board includes nothing", file));
+  };
+  ASSIGN_OR_RETURN(Track track, read_track(track_path, read));
   if (lines.lines().empty()) return corrupt(fmt::format("{}: has no line about its track", path));
   const std::string first = lab::line_text({{"kind", "track"}, {"track", json::parse(track_text(track))}});
   if (lines.lines().front().entry != first)
@@ -168,12 +176,15 @@ Status Board::enter(io::FileSystem& fs, const Entry& entry) {
   if (const BoardEntry* known = find(entry.hash); known != nullptr)
     return invalid_argument(
         fmt::format("{} is on the board already, as the line {}", entry.folder, known->line));
-  ASSIGN_OR_RETURN(const std::string chain, fs.read_file(io::join_path(entry.record, chain::kChainFile)));
-  RETURN_IF_ERROR(fs.write_file(kept_chain(folder_, entry.hash), chain));
+  ASSIGN_OR_RETURN(std::string chain,
+                   fs.read_file(io::join_path(entry.record, chain::kChainFile), kMostChainBytes));
+  if (std::ssize(chain) > entry.chain.bytes) chain.resize(static_cast<size_t>(entry.chain.bytes));
+  // It is there before the line that says so, after a power cut, too: checks of later entries need it.
+  RETURN_IF_ERROR(io::write_file_atomically(fs, kept_chain(folder_, entry.hash), chain));
   return append({{"kind", "entry"}, {"bundle", entry.hash}, {"head", entry.chain.head()}});
 }
 
-Status Board::record(io::FileSystem& fs, const CheckResult& result, const CheckRequest& request) {
+Status Board::record(io::FileSystem& fs, CheckResult& result, const CheckRequest& request) {
   if (!result.is_final())
     return invalid_argument("an outcome that another machine may not give is not kept on a board");
   ASSIGN_OR_RETURN(const auto held, lock(fs));
@@ -181,6 +192,11 @@ Status Board::record(io::FileSystem& fs, const CheckResult& result, const CheckR
   if (entry == nullptr || entry->is_checked)
     return invalid_argument(entry == nullptr ? "the entry is not on the board: ostro lab board enter"
                                              : "the board has an outcome of this entry already");
+  if (result.counts()) {
+    ASSIGN_OR_RETURN(const chain::Chain chain, kept(fs, *entry));
+    ASSIGN_OR_RETURN(const Copies copies, compare(fs, result.bundle, chain));
+    if (!copies.copy.empty()) result.refusals.push_back({Rule::kCopy, copies.copy});
+  }
   std::vector<std::string> refused, reasons;
   for (const Refusal& refusal : result.refusals) {
     refused.emplace_back(rule_name(refusal.rule));
@@ -212,20 +228,29 @@ Result<std::string> Board::head_behind(const std::string& bundle) const {
   return entry->line;
 }
 
+Result<chain::Chain> Board::kept(io::FileSystem& fs, const BoardEntry& entry) const {
+  const std::string path = kept_chain(folder_, entry.bundle);
+  ASSIGN_OR_RETURN(chain::Chain chain, chain::read_chain(fs, path));
+  if (chain.head() == entry.head) return chain;
+  return corrupt(
+      fmt::format("{}: has the run hash {}, its entry on the board {}", path, chain.head(), entry.head));
+}
+
 Result<Copies> Board::copies_of(io::FileSystem& fs, const Entry& entry) const {
+  return compare(fs, entry.hash, entry.chain);
+}
+
+Result<Copies> Board::compare(io::FileSystem& fs, const std::string& bundle, const chain::Chain& own) const {
   Copies out;
   bool is_before = true;
   for (size_t i = 0; i < entries_.size(); ++i) {
     const BoardEntry& other = entries_[i];
-    if (other.bundle == entry.hash) is_before = false;
-    if (other.bundle == entry.hash || (!is_before && !other.counts)) continue;
-    ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, kept_chain(folder_, other.bundle)));
-    if (chain.head() != other.head)
-      return corrupt(fmt::format("{}: has the run hash {}, its entry on the board {}",
-                                 kept_chain(folder_, other.bundle), chain.head(), other.head));
-    const int64_t shared = shared_steps(chain, entry.chain);
+    if (other.bundle == bundle) is_before = false;
+    if (other.bundle == bundle || (!is_before && !other.counts)) continue;
+    ASSIGN_OR_RETURN(const chain::Chain chain, kept(fs, other));
+    const int64_t shared = shared_steps(chain, own);
     if (shared == 0) continue;
-    if (other.counts && shared == entry.chain.last_step() && out.copy.empty())
+    if (other.counts && shared == own.last_step() && out.copy.empty())
       out.copy = fmt::format("its {} steps are those of entry {} (run hash {})", shared, i + 1, other.head);
     if (is_before)
       out.shared.push_back(

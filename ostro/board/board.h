@@ -59,9 +59,11 @@ class Board {
   // Appends an entry, whose draw is fixed from here on, and keeps its chain. Errors: kInvalidArgument when
   // the board has this bundle; kBusy when another process writes for long.
   Status enter(io::FileSystem& fs, const Entry& entry);
-  // Appends the outcome of a check. Errors: kInvalidArgument when the entry is not on the board, has an
-  // outcome, or got one that is not final (CheckResult::is_final); kBusy.
-  Status record(io::FileSystem& fs, const CheckResult& result, const CheckRequest& request);
+  // Appends the outcome of a check, of which copies are looked for once more: of two checks that run at the
+  // same time, the one that ends first decides which entry counts. Then the refusal is added to `result`,
+  // too. Errors: kInvalidArgument when the entry is not on the board, has an outcome, or got one that is not
+  // final (CheckResult::is_final); kBusy.
+  Status record(io::FileSystem& fs, CheckResult& result, const CheckRequest& request);
 
   // The board's head behind the entry. Error: kInvalidArgument when it is not on the board.
   Result<std::string> head_behind(const std::string& bundle) const;
@@ -79,6 +81,10 @@ class Board {
   // Appends a line that take() accepts.
   Status append(const nlohmann::json& entry);
   const BoardEntry* find(const std::string& bundle) const;
+  // The chain of an entry that the board keeps.
+  Result<chain::Chain> kept(io::FileSystem& fs, const BoardEntry& entry) const;
+  // copies_of for the chain of the entry with this bundle.
+  Result<Copies> compare(io::FileSystem& fs, const std::string& bundle, const chain::Chain& chain) const;
 
   std::string folder_;
   Track track_;

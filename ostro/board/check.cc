@@ -52,7 +52,9 @@ Status check_whole(const Context& context, const Entry& entry, CheckResult& out)
 Result<std::optional<ScoreProgram>> open_score(io::FileSystem& fs, const Entry& entry,
                                                const audit::RecordedRun& run, Refusals& out) {
   const auto refuse = [&](const Error& error) {
-    out.push_back({Rule::kScoreProgram, fmt::format("{}: {}", bundle::kScoreFile, error.message())});
+    const bool is_unknown = error.code() == ErrorCode::kUnsupported;
+    out.push_back({is_unknown ? Rule::kCannotCheck : Rule::kScoreProgram,
+                   fmt::format("{}: {}", bundle::kScoreFile, error.message())});
     return std::optional<ScoreProgram>();
   };
   auto program = read_score_program(fs, entry);
@@ -230,7 +232,7 @@ std::string check_text(const CheckResult& result, const Track& track) {
   if (result.replayed && result.counts()) {
     const Replayed& r = *result.replayed;
     out += r.drawn.empty() ? fmt::format("replayed: all {} steps\n", r.steps)
-                           : fmt::format("replayed: {} of {} steps; the last one, and drawn: {}\n",
+                           : fmt::format("replayed: {} of {} steps; the first, the last, and drawn: {}\n",
                                          r.replayed, r.steps, fmt::join(r.drawn, ", "));
   }
   if (result.flops > 0) out += fmt::format("training: {:.6g} of {:.6g} FLOPs\n", result.flops, track.flops);

@@ -2,7 +2,7 @@
 // elsewhere: to other files of this machine, or to another one.
 //
 // It has what lies below the folders, by their names. Everything else is kNotFound. Links are followed as the
-// file system behind it does. Thread-safe if that one is.
+// file system behind it does: open_entry refuses an entry that has one. Thread-safe if that one is.
 #pragma once
 
 #include <string>

@@ -64,7 +64,7 @@ Status add_foreign(io::FileSystem& fs, Entry& entry) {
   if (its_model == nullptr) return corrupt(fmt::format("{}: has no section model", config_path));
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(program_path, kMostProgramBytes));
   auto programs = train::parse_programs(text);
-  if (!programs.ok()) return corrupt(fmt::format("{}: {}", program_path, programs.error().message()));
+  if (!programs.ok()) return audit::program_file_error(program_path, programs.error());
   ASSIGN_OR_RETURN(const int64_t positions, positions_of(*programs, program_path));
   entry.models.push_back(std::make_shared<models::ForeignModel>(type->text, *model, *its_model, positions,
                                                                 axes_of(canonical, "numerics", "leaves"),
@@ -106,6 +106,30 @@ void add_held(const ir::Block& block, int64_t& bytes) {
   }
 }
 
+// A link in an entry could lead to any file of this machine. A copy with links, as caches of downloads have,
+// is no fault of the entry.
+Status refuse_links(io::FileSystem& fs, const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, fs.list(folder));
+  for (const io::DirEntry& entry : entries) {
+    const std::string path = io::join_path(folder, entry.name);
+    if (entry.is_link)
+      return unsupported(
+          fmt::format("{}: is a link, which may lead to any file of this machine; an entry has "
+                      "its files themselves (download it into a folder of its own)",
+                      path));
+    if (entry.is_directory) RETURN_IF_ERROR(refuse_links(fs, path));
+  }
+  return {};
+}
+
+Result<chain::Chain> chain_of(io::FileSystem& fs, const std::string& path) {
+  ASSIGN_OR_RETURN(const io::FileInfo info, fs.stat(path));
+  if (info.size > kMostChainBytes)
+    return corrupt(fmt::format("{}: {} bytes, more than the {} that the chain of an entry may have", path,
+                               info.size, kMostChainBytes));
+  return chain::read_chain(fs, path);
+}
+
 }  // namespace
 
 Result<Entry> open_entry(const Context& context, const std::string& folder) {
@@ -113,6 +137,7 @@ Result<Entry> open_entry(const Context& context, const std::string& folder) {
   Entry out;
   out.folder = folder;
   out.models = context.models;
+  RETURN_IF_ERROR(refuse_links(fs, folder));
   const std::string manifest = io::join_path(folder, bundle::kManifestFile);
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(manifest, kMostManifestBytes));
   out.hash = sha256_hex(text);
@@ -122,7 +147,7 @@ Result<Entry> open_entry(const Context& context, const std::string& folder) {
     ASSIGN_OR_RETURN(const bool there, fs.exists(io::join_path(folder, name)));
     out.has_model = out.has_model || there;
   }
-  ASSIGN_OR_RETURN(out.chain, chain::read_chain(fs, io::join_path(out.record, chain::kChainFile)));
+  ASSIGN_OR_RETURN(out.chain, chain_of(fs, io::join_path(out.record, chain::kChainFile)));
   RETURN_IF_ERROR(add_foreign(fs, out));
   return out;
 }
@@ -141,7 +166,7 @@ Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry) {
   const std::string path = io::join_path(entry.record, bundle::kScoreFile);
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMostProgramBytes));
   auto program = ir::parse_program(text);
-  if (!program.ok()) return corrupt(fmt::format("{}: {}", path, program.error().message()));
+  if (!program.ok()) return audit::program_file_error(path, program.error());
   return program;
 }
 

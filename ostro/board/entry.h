@@ -12,6 +12,10 @@
 
 namespace ostro::board {
 
+// The most bytes of an entry's chain, about 600,000 steps: a board keeps the chain of each entry, and reads
+// all of them at each check.
+inline constexpr int64_t kMostChainBytes = int64_t{1} << 28;
+
 struct Entry {
   std::string folder, record;  // of the bundle, and of the run in it
   std::string hash;            // SHA-256 of bundle.json
@@ -23,7 +27,7 @@ struct Entry {
 };
 
 // Opens what can be read without an audit. Errors: kNotFound without bundle.json; kCorrupt for what
-// contradicts itself; those of reading.
+// contradicts itself or is too large; kUnsupported for a link in it; those of reading.
 Result<Entry> open_entry(const Context& context, const std::string& folder);
 
 // The context with the models of the entry.
@@ -33,7 +37,8 @@ Context with_models(const Context& context, const Entry& entry);
 // that this program lacks. Errors: those of audit::open_recorded.
 Result<audit::RecordedRun> open_run(const Context& context, const Entry& entry);
 
-// The entry's program that scores texts: record/score.ir. Errors: kNotFound, kCorrupt.
+// The entry's program that scores texts: record/score.ir. Errors: kNotFound, kCorrupt; kUnsupported for an op
+// that this version does not have.
 Result<ir::Program> read_score_program(io::FileSystem& fs, const Entry& entry);
 
 // The most bytes of what is known beforehand that a program can hold: those of its constants, of all numbers

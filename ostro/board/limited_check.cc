@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -80,7 +82,10 @@ std::string check_here(const Context& context, const Track& track, const Board* 
       return written(error_json(limited.error(), false));
     const auto result = check_entry(context, track, board, request);
     context.progress.end();
-    return written(result.ok() ? result_json(*result, track) : error_json(result.error(), false));
+    if (result.ok()) return written(result_json(*result, track));
+    // Calls of the system fail in their own way where the limit leaves them no memory.
+    const bool no_memory = result.error().message().ends_with(std::strerror(ENOMEM));
+    return written(error_json(result.error(), no_memory));
   } catch (const std::bad_alloc& e) {
     return written(error_json(out_of_memory_error(e), true));
   }
@@ -104,12 +109,16 @@ Result<LimitedCheck> check_limited(const Context& context, const Track& track, c
                                    const CheckRequest& request, const CheckLimits& limits) {
   ASSIGN_OR_RETURN(const PrivateFolder scratch, PrivateFolder::make(temporary_dir(), "ostro-check-"));
   ProcessLimits of_process{limits.cpu_seconds, limits.addresses, {}};
-  if (can_limit_writing())
-    of_process.writable = {scratch.path().string()};
-  else
+  const WritingLimit writing = writing_limit();
+  if (writing != WritingLimit::kNone) of_process.writable = {scratch.path().string()};
+  if (writing == WritingLimit::kNone)
     log_warning(
         "this kernel has no Landlock, so what the check writes is not limited; check entries of strangers in "
         "a container");
+  if (writing == WritingLimit::kAllButTruncation)
+    log_warning(
+        "the Landlock of this kernel does not keep the check from cutting off files (Linux 6.2 does); check "
+        "entries of strangers in a container");
   ASSIGN_OR_RETURN(ForkedProcess process, ForkedProcess::start([&] {
                      ::setenv("TMPDIR", scratch.path().c_str(), 1);
                      return check_here(context, track, board, request, of_process);

@@ -25,8 +25,8 @@ struct ReplayRequest {
 
 struct Replayed {
   int64_t steps = 0;              // of the entry
-  int64_t replayed = 0;           // steps that were done again
-  std::vector<int64_t> drawn;     // empty: all; otherwise the last step was done again, too
+  int64_t replayed = 0;           // steps that were done again, each counted once
+  std::vector<int64_t> drawn;     // empty: all; otherwise the first and the last step were done again, too
   std::vector<std::string> open;  // what was not shown, a sentence each
 };
 

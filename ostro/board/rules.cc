@@ -80,9 +80,14 @@ void check_chain_rules(const Entry& entry, const Track& track, Refusals& out) {
                                                  genesis.tokenizer_hash, track.tokenizer)});
   check_data(entry, track, out);
   check_start(genesis, out);
-  if (entry.chain.find_checkpoint(entry.chain.last_step()) == nullptr || entry.chain.last_step() == 0)
-    out.push_back({Rule::kEnd, fmt::format("its chain ends after step {} without the state that is scored",
-                                           entry.chain.last_step())});
+  const int64_t last = entry.chain.last_step();
+  const std::vector<int64_t>& there = entry.bundle.checkpoints;  // that a folder lacks one, its audit says
+  if (entry.chain.find_checkpoint(last) == nullptr || last == 0)
+    out.push_back(
+        {Rule::kEnd, fmt::format("its chain ends after step {} without the state that is scored", last)});
+  else if (std::find(there.begin(), there.end(), last) == there.end())
+    out.push_back(
+        {Rule::kEnd, fmt::format("the state after step {}, its last one, is not in the bundle", last)});
 }
 
 void check_tokenizer_file(io::FileSystem& fs, const Entry& entry, const Track& track, Refusals& out) {

@@ -65,8 +65,8 @@ Status Track::resolve() {
   return mistakes.status();
 }
 
-Result<Track> read_track(const std::string& path) {
-  ASSIGN_OR_RETURN(const config::Node tree, config::read_yaml_file(path));
+Result<Track> read_track(const std::string& path, const config::ReadText& read) {
+  ASSIGN_OR_RETURN(const config::Node tree, config::read_yaml_file(path, read));
   Track out;
   RETURN_IF_ERROR(config::read_and_resolve(tree, &out));
   out.folder = io::parent_path(path);

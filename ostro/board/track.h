@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ostro/config/options.h"
+#include "ostro/config/yaml.h"
 
 namespace ostro::board {
 
@@ -34,8 +35,8 @@ struct Track {
   double score_budget() const { return score_flops.value_or(flops); }
 };
 
-// Reads a track. Errors name file, line and key.
-Result<Track> read_track(const std::string& path);
+// Reads a track. Errors name file, line and key. `read`: as of config::read_yaml_file.
+Result<Track> read_track(const std::string& path, const config::ReadText& read = {});
 // The canonical JSON of all that decides: everything but the names of the evaluation's files.
 std::string track_text(const Track& track);
 // The text of a file that read_track reads as this track, with these files.

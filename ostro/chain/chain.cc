@@ -1,6 +1,7 @@
 #include "ostro/chain/chain.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "ostro/io/files/atomic_file.h"
 
@@ -83,10 +84,13 @@ Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry)
   if (step != last)
     return invalid_argument(
         fmt::format("an amend or checkpoint entry of step {} follows step {}", step, last));
-  if (std::holds_alternative<AmendEntry>(entry)) {
-    if (step > entry_step(links.front().entry)) return {};
-    return invalid_argument(fmt::format("an amend after step {}, before any step of this run", step));
-  }
+  const bool is_amend = std::holds_alternative<AmendEntry>(entry);
+  // The state before the first step is drawn, or the genesis names it: a checkpoint entry of it would say
+  // that the run began with another one.
+  if (step == entry_step(links.front().entry))
+    return invalid_argument(fmt::format("{} after step {}, before any step of this run",
+                                        is_amend ? "an amend" : "a checkpoint entry", step));
+  if (is_amend) return {};
   for (size_t i = links.size(); i-- > 0 && entry_step(links[i].entry) == step;) {
     if (std::holds_alternative<CheckpointEntry>(links[i].entry))
       return invalid_argument(fmt::format("a second checkpoint entry of step {}", step));
@@ -117,12 +121,23 @@ Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t
 }
 
 Result<Chain> truncate_to_step(io::FileSystem& fs, const std::string& path, int64_t step) {
+  // In an object store the cut has the condition that the chain is still the one that is read here: what
+  // another process appends meanwhile must not go. So it is opened first.
+  const bool store = fs.is_object_store(path);
+  std::unique_ptr<io::WritableFile> opened;
+  if (store) {
+    RETURN_IF_ERROR(fs.stat(path));  // otherwise opening makes it
+    ASSIGN_OR_RETURN(opened, fs.open_append(path));
+  }
   ASSIGN_OR_RETURN(std::string text, fs.read_file(path));
   ASSIGN_OR_RETURN(Chain chain, read_chain_to(fs, path, step));
-  if (static_cast<int64_t>(text.size()) != chain.bytes) {
-    text.resize(static_cast<size_t>(chain.bytes));
-    RETURN_IF_ERROR(io::write_file_atomically(fs, path, text));
+  if (static_cast<int64_t>(text.size()) == chain.bytes) return chain;
+  if (store) {
+    RETURN_IF_ERROR(fs.truncate(path, chain.bytes));
+    return chain;
   }
+  text.resize(static_cast<size_t>(chain.bytes));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, path, text));
   return chain;
 }
 

@@ -48,12 +48,13 @@ Result<Chain> read_chain_until(io::FileSystem& fs, const std::string& path, int6
 // The same; a chain that does not reach as far as `step` is ErrorCode::kCorrupt.
 Result<Chain> read_chain_to(io::FileSystem& fs, const std::string& path, int64_t step);
 
-// Makes the file end where read_chain_to ends, atomically. Returns the chain that is left.
+// Makes the file end where read_chain_to ends, atomically. Returns the chain that is left. Error: kIo when,
+// in an object store, another process has written the file meanwhile; it then stays as that one left it.
 Result<Chain> truncate_to_step(io::FileSystem& fs, const std::string& path, int64_t step);
 
 // Checks that `entry` may follow `links`: a genesis is the first entry and no other; steps follow one by one;
 // amend and checkpoint entries have the number of the step before them; a step has at most one checkpoint
-// entry, in front of its amends; no amend comes before the first step. Error: kInvalidArgument.
+// entry, in front of its amends; neither comes before the first step. Error: kInvalidArgument.
 Status check_order(const std::vector<ChainLink>& links, const ChainEntry& entry);
 
 }  // namespace ostro::chain

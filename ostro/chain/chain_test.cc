@@ -131,6 +131,9 @@ TEST_CASE("right hashes do not excuse wrong content") {
   CHECK(message({first, first}) == kPath + ": line 2: a second genesis");
   CHECK(message({one}) == kPath + ": line 1: the first entry is not a genesis");
   CHECK(message({first, name}).find("of step 1 follows step 0") != std::string::npos);
+  // The beginning is drawn, or the genesis names it.
+  CHECK(message({first, *entry_json(checkpoint(0)), one}) ==
+        kPath + ": line 2: a checkpoint entry after step 0, before any step of this run");
   CHECK(message({first, one, two, name}).find("of step 1 follows step 2") != std::string::npos);
   CHECK(message({first, one, name, name}).find("a second checkpoint entry of step 1") != std::string::npos);
   CHECK(message({first, R"({"kind":"note"})"}).find("\"kind\" is \"note\"") != std::string::npos);

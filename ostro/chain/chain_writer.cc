@@ -19,7 +19,7 @@ Result<ChainWriter> ChainWriter::create(io::FileSystem& fs, const std::string& p
   if (exists) return busy(fmt::format("{}: exists already", path));
   ASSIGN_OR_RETURN(const std::string json, entry_json(genesis));
   const std::string hash = entry_hash("", json);
-  RETURN_IF_ERROR(io::write_file_atomically(fs, path, chain_line(json, hash) + "\n"));
+  RETURN_IF_ERROR(io::write_file_once(fs, path, chain_line(json, hash) + "\n"));
   return resume(fs, path, entry_step(genesis));
 }
 

@@ -10,6 +10,8 @@
 #include "ostro/chain/example_chain_for_test.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/io/s3/fake_s3_for_test.h"
+#include "ostro/io/s3/s3_file_system.h"
 
 namespace ostro::chain {
 namespace {
@@ -211,6 +213,43 @@ TEST_CASE("a process killed in the middle of a line leaves a torn line") {
   check_ok(writer->append(step(2)));
   CHECK(read_chain(fs, path)->last_step() == 2);
   check_ok(fs.remove_all(folder));
+}
+
+// In an object store another process may write at any time, until the lock tells which of the two goes on.
+TEST_CASE("in an object store a chain is begun, and cut, only while no other process has written it") {
+  const std::string path = "s3://b/run/chain.jsonl", key = "b/run/chain.jsonl";
+  for (const bool meanwhile : {false, true}) {
+    io::FakeS3 http;
+    io::FakeClock clock;
+    const auto fs = io::s3_file_system({.endpoint = "http://s3"}, http, clock);
+    http.objects["b/else"] = "1";
+    std::string whole;
+    {
+      auto writer = ChainWriter::create(*fs, path, genesis());
+      REQUIRE_MESSAGE(writer.ok(), writer.error().message());
+      for (int64_t n = 1; n <= 3; ++n) check_ok(writer->append(step(n)));
+      check_ok(writer->sync());
+      whole = http.objects[key];
+      check_ok(writer->append(step(4)));
+      check_ok(writer->sync());
+    }
+    const std::string theirs = http.objects[key] + "a line of another process\n";
+    http.before = [&](const std::string& line) {
+      if (!meanwhile || line != "PUT " + key) return;
+      http.objects[key] = theirs;
+      http.write_ids[key] = "another";
+    };
+    const auto cut = truncate_to_step(*fs, path, 3);
+    CHECK(cut.ok() != meanwhile);
+    CHECK(http.objects[key] == (meanwhile ? theirs : whole));
+    if (!meanwhile) CHECK(ChainWriter::resume(*fs, path, 3)->chain().last_step() == 3);
+    http.objects.erase(key);
+    CHECK(ChainWriter::create(*fs, path, genesis()).ok() != meanwhile);
+    if (meanwhile) CHECK(http.objects[key] == theirs);
+    CHECK(read_chain(*fs, "s3://b/run/none.jsonl").error().code() == ErrorCode::kNotFound);
+    CHECK_FALSE(truncate_to_step(*fs, "s3://b/run/none.jsonl", 3).ok());
+    CHECK_FALSE(http.objects.contains("b/run/none.jsonl"));
+  }
 }
 
 }  // namespace

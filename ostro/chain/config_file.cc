@@ -6,6 +6,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/chain.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::chain {
@@ -44,6 +45,14 @@ std::string config_in_force(io::FileSystem& fs, const std::string& path) {
   if (io::base_name(path) != kConfigFile) return path;
   const std::string directory = io::parent_path(path), amended = io::join_path(directory, kAmendedConfigFile);
   return is_in_force(fs, directory, amended) ? amended : path;
+}
+
+Status settle_config(io::FileSystem& fs, const std::string& directory) {
+  const std::string amended = io::join_path(directory, kAmendedConfigFile);
+  if (!is_in_force(fs, directory, amended)) return {};
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(amended));
+  return io::write_file_atomically(fs, io::join_path(directory, kConfigFile),
+                                   text.substr(text.find('\n') + 1));
 }
 
 std::string amended_config_text(const AmendEntry& amend, std::string_view yaml) {

@@ -3,7 +3,8 @@
 //
 // An amend is two writes, its entry in the chain and config.yaml. So the new configuration is written to a
 // file of its own first, which says of which entry it is. From the entry on that file is in force, until
-// config.yaml has its content and it is removed. Any thread may call these functions.
+// config.yaml has its content and it is removed, or the next amend needs its place. Any thread may call these
+// functions.
 #pragma once
 
 #include <string>
@@ -24,6 +25,11 @@ std::string config_file(io::FileSystem& fs, const std::string& directory);
 // The same for the path of a configuration that a user names: the path of a config.yaml leads to the file
 // that is in force in its directory. Any other path is returned as it is.
 std::string config_in_force(io::FileSystem& fs, const std::string& path);
+
+// Makes kConfigFile the file that is in force, before kAmendedConfigFile is written for another amend: a
+// process may have died before it renewed kConfigFile after the last one. Errors: those of reading and
+// writing.
+Status settle_config(io::FileSystem& fs, const std::string& directory);
 
 // The content of kAmendedConfigFile: `yaml` under a comment that names the amend.
 std::string amended_config_text(const AmendEntry& amend, std::string_view yaml);

@@ -23,6 +23,8 @@ TEST_CASE("the configuration of an amend is in force from the amend's entry on, 
   CHECK(text.ends_with("new: 2\n"));
   check_ok(fs.write_file("run/config.amended.yaml", text));
   CHECK(config_file(fs, "run") == "run/config.yaml");  // the chain was not amended
+  check_ok(settle_config(fs, "run"));
+  CHECK(fs.read_file("run/config.yaml").value() == "old: 1\n");
   check_ok(chain->append(amend));
   check_ok(chain->sync());
   CHECK(config_file(fs, "run") == "run/config.amended.yaml");
@@ -30,6 +32,11 @@ TEST_CASE("the configuration of an amend is in force from the amend's entry on, 
   CHECK(config_in_force(fs, "run/other.yaml") == "run/other.yaml");
   CHECK(config_in_force(fs, "none/config.yaml") == "none/config.yaml");
   CHECK(config_in_force(fs, "") == "");
+
+  // Before its place is needed again, config.yaml gets its content.
+  check_ok(settle_config(fs, "run"));
+  CHECK(fs.read_file("run/config.yaml").value() == "new: 2\n");
+  check_ok(fs.write_file("run/config.yaml", "old: 1\n"));
 
   // What another amend wrote, also one with the same difference at another step.
   check_ok(fs.write_file("run/config.amended.yaml", amended_config_text({2, amend.difference}, "new: 2\n")));

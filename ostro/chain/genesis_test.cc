@@ -162,6 +162,8 @@ TEST_CASE("a fork goes on with its parent's step numbers") {
   auto writer = ChainWriter::create(run.fs, kPath, child);
   REQUIRE(writer.ok());
   CHECK(!writer->append(step(1)).ok());
+  CHECK(writer->append(checkpoint(7)).error().message() ==
+        kPath + ": a checkpoint entry after step 7, before any step of this run");
   check_ok(writer->append(step(8)));
   const Result<Chain> chain = read_chain(run.fs, kPath);
   REQUIRE(chain.ok());

@@ -10,6 +10,7 @@
 #include "ostro/base/host_name.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/lock_text.h"
 
 namespace ostro::chain {
 namespace {
@@ -31,7 +32,13 @@ Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::st
   return lock;
 }
 
-bool is_locked_here(const std::string& lock_path) {
+bool is_locked_here(io::FileSystem& fs, const std::string& lock_path) {
+  if (fs.is_object_store(lock_path)) {
+    const auto text = fs.read_file(lock_path);
+    if (!text.ok()) return false;
+    const io::LockText lock = io::parse_lock_text(*text);
+    return !lock.free && io::state_of_process(lock.process) == io::HolderState::kAlive;
+  }
   struct stat file{};
   if (::stat(lock_path.c_str(), &file) != 0) return false;
   const std::string inode =
@@ -47,6 +54,7 @@ bool is_locked_here(const std::string& lock_path) {
 }
 
 bool names_this_host(const std::string& lock_text) {
+  if (io::parse_lock_text(lock_text).free) return true;  // no process works on it, here or elsewhere
   return lock_text.find(fmt::format(" on {} since ", host())) != std::string::npos;
 }
 
@@ -56,7 +64,7 @@ std::string outcome_now(io::FileSystem& fs, const std::string& run_directory, co
   if (outcome != "running") return outcome;
   if (i + 1 < record.sessions.size()) return "killed";
   const std::string path = io::join_path(run_directory, kLockFile);
-  if (is_locked_here(path)) return "running";
+  if (is_locked_here(fs, path)) return "running";
   const auto lock = fs.read_file(path);
   return !lock.ok() || names_this_host(*lock) ? "killed" : "running or killed";
 }

@@ -19,7 +19,7 @@ Result<std::unique_ptr<io::FileLock>> lock_run(io::FileSystem& fs, const std::st
 
 // Returns true when a process of this host holds the lock file. It does not try to take the lock, because
 // that could keep a run from starting.
-bool is_locked_here(const std::string& lock_path);
+bool is_locked_here(io::FileSystem& fs, const std::string& lock_path);
 
 // Returns true when the text of a lock file names this host.
 bool names_this_host(const std::string& lock_text);

@@ -43,10 +43,10 @@ TEST_CASE("a session without an end runs while its lock is held, and was killed 
   {
     const auto lock = lock_run(fs, folder, 1);
     REQUIRE(lock.ok());
-    CHECK(is_locked_here(folder + "/lock"));
+    CHECK(is_locked_here(fs, folder + "/lock"));
     CHECK(outcomes() == "killed;interrupted;running;");
   }
-  CHECK(!is_locked_here(folder + "/lock"));
+  CHECK(!is_locked_here(fs, folder + "/lock"));
   CHECK(outcomes() == "killed;interrupted;killed;");
   const auto foreign = fs.create(folder + "/lock");
   REQUIRE(foreign.ok());

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 
+#include "ostro/base/parallel.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
@@ -48,7 +49,14 @@ Result<std::vector<Entry>> list_checkpoints(io::FileSystem& fs, const std::strin
     if (const auto step = step_of_directory(entry.name))
       by_step.try_emplace(*step, io::join_path(root, entry.name));
   }
-  for (const auto& [step, path] : by_step) out.push_back({step, path});
+  const bool store = fs.is_object_store(root);
+  for (const auto& [step, path] : by_step) {
+    if (store) {  // there a checkpoint is written where it will be, and begins with its manifest
+      ASSIGN_OR_RETURN(const bool begun, fs.exists(io::join_path(path, kManifestName)));
+      if (!begun) continue;
+    }
+    out.push_back({step, path});
+  }
   return out;
 }
 
@@ -76,8 +84,13 @@ Result<Manifest> read_manifest(io::FileSystem& fs, const std::string& path) {
   return parse_manifest(text, file);
 }
 
-// Renamed first to *.tmp, which no reader lists, then removed file by file.
+// Renamed first to *.tmp, which no reader lists, then removed file by file. In an object store the manifest
+// goes first: without it no reader lists the rest.
 Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
+  if (fs.is_object_store(path)) {
+    RETURN_IF_ERROR(fs.remove(io::join_path(path, kManifestName)));
+    return fs.remove_all(path);
+  }
   const std::string going = path + std::string(kTemporary);
   RETURN_IF_ERROR(fs.remove_all(going));
   RETURN_IF_ERROR(fs.rename(path, going));
@@ -86,6 +99,36 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path) {
   return fs.sync_dir(io::parent_path(path));
 }
 
+namespace {
+
+Status collect_objects(io::FileSystem& fs, const std::string& folder, const std::string& below,
+                       std::vector<std::string>& names) {
+  ASSIGN_OR_RETURN(const auto entries, fs.list(io::join_path(folder, below)));
+  for (const io::DirEntry& entry : entries) {
+    const std::string name = below.empty() ? entry.name : io::join_path(below, entry.name);
+    if (entry.is_directory) RETURN_IF_ERROR(collect_objects(fs, folder, name, names));
+    if (!entry.is_directory) names.push_back(name);
+  }
+  return {};
+}
+
+// In an object store, where a folder has no name of its own. The manifest goes first: without it no reader
+// takes the rest for a checkpoint, and what a process that is killed here leaves is removed by the next save.
+Status move_objects(io::FileSystem& fs, const std::string& from, const std::string& to) {
+  constexpr int kAtATime = 8;
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(collect_objects(fs, from, "", names));
+  const auto move = [&](const std::string& name) {
+    return fs.rename(io::join_path(from, name), io::join_path(to, name));
+  };
+  RETURN_IF_ERROR(move(kManifestName));
+  std::erase(names, kManifestName);
+  return parallel_for(static_cast<int64_t>(names.size()), kAtATime,
+                      [&](int64_t i) { return move(names[static_cast<size_t>(i)]); });
+}
+
+}  // namespace
+
 Result<std::string> set_aside(io::FileSystem& fs, const std::string& path) {
   const std::string first = io::join_path(io::parent_path(path), "damaged-" + io::base_name(path));
   std::string aside = first;
@@ -93,6 +136,10 @@ Result<std::string> set_aside(io::FileSystem& fs, const std::string& path) {
     ASSIGN_OR_RETURN(const bool there, fs.exists(aside));
     if (!there) break;
     aside = fmt::format("{}.{}", first, number);
+  }
+  if (fs.is_object_store(path)) {
+    RETURN_IF_ERROR(move_objects(fs, path, aside));
+    return aside;
   }
   RETURN_IF_ERROR(fs.rename(path, aside));
   RETURN_IF_ERROR(fs.sync_dir(io::parent_path(path)));
@@ -120,7 +167,14 @@ Status remove_leftovers(io::FileSystem& fs, const std::string& root) {
   for (const io::DirEntry& entry : *entries) {
     const std::string path = io::join_path(root, entry.name);
     if (!entry.name.starts_with(kPrefix)) continue;
-    if (entry.name.ends_with(kTemporary)) {
+    if (entry.is_directory && fs.is_object_store(root) && parse_step(entry.name)) {
+      ASSIGN_OR_RETURN(const bool complete, fs.exists(io::join_path(path, kManifestName)));
+      if (!complete) RETURN_IF_ERROR(fs.remove_all(path));
+    } else if (entry.name.ends_with(kReplacedManifest)) {
+      const std::string place = path.substr(0, path.size() - std::string_view(kReplacedManifest).size());
+      ASSIGN_OR_RETURN(const bool complete, fs.exists(io::join_path(place, kManifestName)));
+      if (complete) RETURN_IF_ERROR(fs.remove(path));
+    } else if (entry.name.ends_with(kTemporary)) {
       RETURN_IF_ERROR(fs.remove_all(path));
     } else if (entry.name.ends_with(kReplaced)) {
       const std::string current = path.substr(0, path.size() - kReplaced.size());

@@ -18,6 +18,10 @@ inline constexpr const char* kCheckpointsFolder = "checkpoints";  // in a run di
 // The file beside the folder of an imported checkpoint that lists the files from which it was made.
 inline constexpr const char* kOriginFile = "origin.json";
 
+// Ends the name of the manifest that is kept beside the folder of a checkpoint in an object store while
+// another takes its place.
+inline constexpr const char* kReplacedManifest = ".replaced.json";
+
 // "step-00000042". Steps above 99,999,999 have more digits.
 std::string step_directory(int64_t step);
 // The step in such a name, also in that of a checkpoint that is being replaced ("step-00000042.old"); nothing
@@ -47,7 +51,7 @@ Status remove_checkpoint(io::FileSystem& fs, const std::string& path);
 
 // Renames a checkpoint that is damaged, so that no reader takes it for one and a person can look at it.
 // Returns where it is: "damaged-step-00000042" beside the others, or with a number behind that. Durable when
-// it returns.
+// it returns. In an object store it is copied there, object by object.
 Result<std::string> set_aside(io::FileSystem& fs, const std::string& path);
 
 // Removes temporary checkpoints other than the two newest of any kind: the newest, and the one that a restore

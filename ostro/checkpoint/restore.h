@@ -44,9 +44,9 @@ class Checkpoint {
   Manifest manifest_;
 };
 
-// What keeps this checkpoint from being restored, so that an older one is taken; OK: nothing, all of it was
-// read. Any error of reading does. Error: it was written by a later version, and an older checkpoint would
-// only lose steps.
+// What is wrong with this checkpoint for good, so that an older one is taken: other bytes, or a file that is
+// gone. OK: nothing, all of it was read. Errors: it was written by a later version, and an older checkpoint
+// would only lose steps; those of reading (kIo), which another attempt may not meet.
 Result<Status> damage_of(io::FileSystem& fs, const std::string& path, int threads = 2);
 
 // Gives the memory for a tensor, of exactly its size, or an error that ends the restore (for instance: the

@@ -32,8 +32,8 @@ Result<Saved> save(io::FileSystem& fs, const std::string& root, const Info& info
                                           tensor.bytes.size(), spec.type_str(), spec.bytes()));
     manifest.tensors.push_back(spec);
   }
-  const std::string temporary = temporary_directory(root, info.step);
-  RETURN_IF_ERROR(begin_save(fs, root, temporary, info.step, manifest.tensors, options));
+  const std::string temporary = temporary_directory(fs, root, info.step);
+  RETURN_IF_ERROR(begin_save(fs, root, temporary, info, manifest.tensors, options));
   for (size_t t = 0; t < tensors.size(); ++t) {
     const std::vector<Box> boxes = cells_of(tensors[t].spec);
     manifest.cells.emplace_back(boxes.size());

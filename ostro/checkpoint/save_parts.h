@@ -21,11 +21,17 @@ struct CellData {
 
 // The directory of a checkpoint of the step before it is complete. A `mark` that is not empty distinguishes
 // attempts, so that a process that still writes for an earlier attempt does not touch the files of a later
-// one.
-std::string temporary_directory(const std::string& root, int64_t step, const std::string& mark = "");
+// one. In an object store it is the directory of the checkpoint itself, which the manifest completes: a
+// folder cannot be renamed there, and its objects are written once, so that another attempt can only write
+// the same bytes.
+std::string temporary_directory(io::FileSystem& fs, const std::string& root, int64_t step,
+                                const std::string& mark = "");
 
 // Removes the directories that earlier saves left, and makes groups and arrays in the directory `temporary`.
-Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, int64_t step,
+// In an object store the checkpoint of the step that is there goes first; but if it has the state that is to
+// be saved (the chain's head is the same) and all of it can be read, it stays, and its cells may be put
+// again.
+Status begin_save(io::FileSystem& fs, const std::string& root, const std::string& temporary, const Info& info,
                   std::span<const TensorSpec> tensors, const SaveOptions& options = {});
 
 // Opens an array that begin_save has made, to write its cells.

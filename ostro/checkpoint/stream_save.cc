@@ -32,9 +32,9 @@ Result<StreamSave> StreamSave::begin(io::FileSystem& fs, std::string root, Info 
   auto state = std::make_unique<State>();
   state->fs = &fs;
   state->threads = options.threads;
-  state->temporary = temporary_directory(root, info.step);
+  state->temporary = temporary_directory(fs, root, info.step);
   state->root = std::move(root);
-  RETURN_IF_ERROR(begin_save(fs, state->root, state->temporary, info.step, tensors, options));
+  RETURN_IF_ERROR(begin_save(fs, state->root, state->temporary, info, tensors, options));
   state->manifest.info = std::move(info);
   for (const TensorSpec& spec : tensors) {
     ASSIGN_OR_RETURN(io::ZarrArray array, open_array_to_write(fs, state->temporary, spec, options));

@@ -42,7 +42,7 @@ Result<std::string> await(Channel& channel, Kind kind, Clock::time_point deadlin
   }
 }
 
-Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& secret,
+Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& secret, bool encrypted,
                                         Clock::time_point deadline) {
   ASSIGN_OR_RETURN(const std::string challenge, await(channel, Kind::kChallenge, deadline));
   MessageReader reader(challenge);
@@ -50,6 +50,8 @@ Result<std::chrono::milliseconds> prove(Channel& channel, const std::string& sec
   if (!reader.done()) return corrupt("it does not follow the protocol of a coordinator");
   const Nonce own = new_nonce();
   const std::string_view own_nonce(own.data(), own.size());
+  if (encrypted && channel.binding().empty())
+    return corrupt("it does not follow the protocol of a coordinator");
   channel.push(Message(Kind::kProof)
                    .text(own_nonce)
                    .text(proof(secret, "member", its_nonce, own_nonce, channel.binding()))
@@ -73,6 +75,8 @@ Status secure(Channel& channel, tls::Certificates* certificates, Clock::time_poi
   if (certificates == nullptr) return {};
   const Result<std::string> secured = await(channel, Kind::kSecured, deadline);
   if (!secured.ok()) return secured.error();
+  // Bytes behind that message would be read as if they had come in TLS.
+  if (channel.holds_bytes()) return corrupt("it says something between its offer of TLS and TLS");
   channel.secure(*certificates, tls::Side::kConnects);
   return {};
 }
@@ -80,14 +84,18 @@ Status secure(Channel& channel, tls::Certificates* certificates, Clock::time_poi
 }  // namespace
 
 Result<Joined> connect_and_prove(const std::string& host, int port, const std::string& secret,
-                                 tls::Certificates* certificates, Clock::time_point deadline) {
+                                 tls::Certificates* certificates, Clock::time_point deadline, bool again) {
   ASSIGN_OR_RETURN(Socket socket, connect_to(host, port, deadline));
   Channel channel(std::move(socket));
   const std::string place = fmt::format("the coordinator at {}:{}", host, port);
+  const auto failed = [&](const Error& error) {
+    const bool in_the_clear = certificates != nullptr && channel.binding().empty();
+    return (again && in_the_clear ? io_error(error.message()) : error).with_context(place);
+  };
   if (const Status secured = secure(channel, certificates, deadline); !secured.ok())
-    return secured.error().with_context(place);
-  const Result<std::chrono::milliseconds> lease = prove(channel, secret, deadline);
-  if (!lease.ok()) return lease.error().with_context(place);
+    return failed(secured.error());
+  const Result<std::chrono::milliseconds> lease = prove(channel, secret, certificates != nullptr, deadline);
+  if (!lease.ok()) return failed(lease.error());
   return Joined{std::move(channel), *lease};
 }
 

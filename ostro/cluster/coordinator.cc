@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "ostro/base/open_files.h"
 #include "ostro/cluster/loop.h"
 #include "ostro/cluster/watch/recorder.h"
 
@@ -38,6 +39,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions
   if (options.lease < std::chrono::milliseconds(10)) {
     return invalid_argument(fmt::format("a lease of {} ms: 10 at least", options.lease.count()));
   }
+  raise_open_files();  // each member is a connection
   std::shared_ptr<tls::Certificates> certificates;
   if (options.tls) {
     ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(options.secret));

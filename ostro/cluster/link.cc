@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kBeatsALease = 5;
 constexpr std::chrono::milliseconds kTry{1000};  // one attempt to come back
+constexpr std::chrono::milliseconds kRest{100};  // after one that something has answered and that failed
 
 }  // namespace
 
@@ -105,10 +106,12 @@ Status Link::come_back(const Status& why) {
   const Clock::time_point until = Clock::now() + patience_;
   while (Clock::now() < until) {
     Result<Joined> joined = reconnect_(std::min(until, Clock::now() + kTry));
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
     if (stopped_) return why;
     if (!joined.ok()) {
       if (joined.error().code() == ErrorCode::kInvalidArgument) return joined.error();
+      lock.unlock();
+      std::this_thread::sleep_for(kRest);
       continue;
     }
     channel_ = std::move(joined->channel);

@@ -32,9 +32,11 @@ struct Joined {
 };
 
 // Connects, and proves the secret. With `certificates` (null: none) only a coordinator that speaks TLS is
-// taken, without only one that does not. Errors as of Member::join.
+// taken, without only one that does not. Errors as of Member::join. `again`: a coordinator with TLS was there
+// before; then what is said without TLS is an error of kIo, since anyone may have said it.
 Result<Joined> connect_and_prove(const std::string& host, int port, const std::string& secret,
-                                 tls::Certificates* certificates, Clock::time_point deadline);
+                                 tls::Certificates* certificates, Clock::time_point deadline,
+                                 bool again = false);
 
 // Owns the connection and a thread. Thread-safe. The functions are those of Member.
 class Link {

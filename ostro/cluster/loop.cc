@@ -7,6 +7,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
+#include "ostro/dist/socket.h"
 
 namespace ostro::cluster {
 namespace {
@@ -101,7 +102,7 @@ void Loop::read(Peer& peer) {
   if (filled.ok()) return;
   // Of a connection with TLS: it has no certificate of the job.
   if (peer.stage == Stage::kStranger && filled.error().code() == ErrorCode::kInvalidArgument)
-    warn_of_stranger(filled.error().message());
+    warn_of_stranger(fmt::format("{} (from {})", filled.error().message(), peer.from));
   lose(peer, filled.error().message());
 }
 
@@ -143,11 +144,18 @@ void Loop::accept_some() {
     if (poll(&waiting, 1, 0) <= 0 || !room_for_stranger()) return;
     Result<Socket> socket = accept_from(listener_);
     if (!socket.ok()) {
-      if (socket.error().code() == ErrorCode::kIo) next_accept_ = Clock::now() + kRetry;
+      if (socket.error().code() != ErrorCode::kIo) return;
+      next_accept_ = Clock::now() + kRetry;
+      if (!std::exchange(told_of_accept_, true))
+        log_warning(
+            fmt::format("no worker can connect: {}; it is tried again every second; raise the limit "
+                        "of open files (ulimit -n)",
+                        socket.error().message()));
       return;
     }
     Peer& peer = peers_.emplace_back(std::move(*socket));
     peer.came = Clock::now();
+    peer.from = dist::peer_address(peer.channel.fd());
     peer.until = peer.came + kStrangerTime;
     greet(peer);
   }

@@ -49,8 +49,8 @@ class Loop {
     Channel channel;
     Stage stage = Stage::kStranger;
     size_t most = kMostBytesOfStranger;  // bytes of a message
-    std::string nonce;
-    int64_t member = 0;  // of the roster
+    std::string nonce, from;             // from: its address
+    int64_t member = 0;                  // of the roster
     Clock::time_point came;
     Clock::time_point until;  // the time at which it is dropped if it stays silent
     bool finished = false;    // leaving, and nothing more will be sent to it
@@ -100,6 +100,7 @@ class Loop {
   Clock::time_point next_warning_;  // of a wrong secret, not before
   Clock::time_point next_record_;   // not before: the journal could not be written
   Clock::time_point next_tell_;     // of that, not before
+  bool told_of_accept_ = false;     // that no connection can be accepted
   std::optional<Clock::time_point> unrecorded_since_;
 };
 

@@ -25,7 +25,7 @@ void Loop::handle_proof(Peer& peer, MessageReader& reader) {
   if (reader.kind() != Kind::kProof || !reader.done())
     return lose(peer, "it does not follow the protocol of a worker");
   if (!same_code(its_proof, proof(options_.secret, "member", peer.nonce, its_nonce, binding))) {
-    warn_of_stranger("it has another secret than this coordinator");
+    warn_of_stranger(fmt::format("it has another secret than this coordinator (from {})", peer.from));
     return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
   }
   peer.stage = Stage::kProved;

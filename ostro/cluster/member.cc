@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ostro/base/open_files.h"
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/values.h"
@@ -79,6 +80,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   if (message.size() > kMostBytes) {
     return invalid_argument(fmt::format("a hello of {} bytes; {} is the most", message.size(), kMostBytes));
   }
+  raise_open_files();  // a worker has a connection to each other one
   std::shared_ptr<tls::Certificates> certificates;
   if (tls) {
     ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(secret));
@@ -88,7 +90,7 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   // Ahead of the first heartbeat.
   joined.channel.push(message);
   const auto again = [host, port, secret, certificates](Clock::time_point until) {
-    return connect_and_prove(host, port, secret, certificates.get(), until);
+    return connect_and_prove(host, port, secret, certificates.get(), until, true);
   };
   return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined), hello, again)));
 }

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <mutex>
@@ -41,6 +42,43 @@ TEST_CASE("a wrong secret keeps a worker out") {
   CHECK(job.coordinator->members() == 0);
   auto member = job.join();
   CHECK(next_epoch(*member, 0).number == 1);
+}
+
+TEST_CASE("a coordinator that can open no more files says so, and takes workers when it can again") {
+  std::mutex mutex;
+  std::string log;
+  Job job(1);
+  set_log_sink([&](LogLevel, std::string_view line) {
+    const std::scoped_lock lock(mutex);
+    log += line;
+  });
+  const auto said = [&] {
+    const std::scoped_lock lock(mutex);
+    return log.find("no worker can connect") != std::string::npos &&
+           log.find("ulimit -n") != std::string::npos;
+  };
+  const Socket caller(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int lowest =
+      ::dup(caller.fd());  // the lowest number that is free: no file may have it or a higher one
+  REQUIRE(lowest > 0);
+  REQUIRE(::close(lowest) == 0);
+  const rlimit none{static_cast<rlim_t>(lowest), before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  to.sin_port = htons(static_cast<uint16_t>(job.coordinator->port()));
+  const int connected = ::connect(caller.fd(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  const auto until = Clock::now() + kSoon;
+  while (connected == 0 && !said() && Clock::now() < until) std::this_thread::yield();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(connected == 0);
+  CHECK(said());
+  auto member = job.join();
+  CHECK(next_epoch(*member, 0).number == 1);
+  set_log_sink([](LogLevel, std::string_view) {});
 }
 
 TEST_CASE("a hello that differs is refused with both values and both hosts; the others go on") {

@@ -36,6 +36,16 @@ std::string refusal_of(const Result<std::unique_ptr<Member>>& member) {
   return member.error().message();
 }
 
+// A member in the first epoch of a job whose coordinator has ended; another may start at its port.
+std::unique_ptr<Member> left_in_epoch(SecureJob& job) {
+  auto member = job.joined();
+  CHECK(next_epoch(*member, 0).number == 1);
+  member->began(1);
+  job.options.port = job.coordinator->port();
+  job.coordinator.reset();
+  return member;
+}
+
 Socket connect_to_job(const Job& job) {
   auto socket = connect_to("127.0.0.1", job.coordinator->port(), Clock::now() + kSoon);
   REQUIRE(socket.ok());
@@ -60,15 +70,67 @@ TEST_CASE("a job with TLS: members join, exchange values, and one that is lost i
 
 TEST_CASE("with TLS, too, a member comes back to a restarted coordinator") {
   SecureJob job(1);
-  auto member = job.joined();
-  CHECK(next_epoch(*member, 0).number == 1);
-  member->began(1);
-  job.options.port = job.coordinator->port();
-  job.coordinator.reset();
+  const auto member = left_in_epoch(job);
   job.start();
   job.wait_for_members(1);
   CHECK(member->store(0).set("key", "value").ok());
   CHECK(*member->store(0).get("key", kSoon) == "value");
+}
+
+// One that answers at the coordinator's address and knows no secret.
+struct Impostor {
+  explicit Impostor(int port) : listener(listen_at("127.0.0.1", port, true).value()) {}
+  Channel accepted() const {
+    pollfd there{listener.fd(), POLLIN, 0};
+    REQUIRE(poll(&there, 1, 300'000) == 1);
+    return Channel(accept_from(listener).value());
+  }
+  Socket listener;
+};
+
+TEST_CASE("with TLS a member gives no coordinator up because of what is said without it") {
+  SecureJob job(1);
+  const auto member = left_in_epoch(job);
+  {
+    const Impostor impostor(job.options.port);
+    for (const Kind kind : {Kind::kRefused, Kind::kChallenge, Kind::kSecured}) {
+      Channel channel = impostor.accepted();
+      channel.push(Message(kind).text("the secret is wrong").bytes());
+      REQUIRE(channel.flush().ok());
+      // TLS, too, but with a certificate of another job.
+      const auto foreign = tls::Certificates::of_job("another").value();
+      if (kind == Kind::kSecured) channel.secure(*foreign, tls::Side::kAccepts);
+      pollfd there{channel.fd(), POLLIN, 0};
+      Status status;
+      while (status.ok()) {
+        REQUIRE(poll(&there, 1, 300'000) == 1);
+        status = channel.fill(1024);
+        if (status.ok()) status = channel.flush();
+      }
+    }
+  }
+  job.start();
+  job.wait_for_members(1);
+  CHECK(member->store(0).set("key", "value").ok());
+}
+
+TEST_CASE("what comes in the clear behind the offer of TLS is not taken for a message in TLS") {
+  const Impostor impostor(0);
+  Result<std::unique_ptr<Member>> joined = busy("");
+  std::thread worker([&] {
+    joined =
+        Member::join("127.0.0.1", port_of(impostor.listener), "s3cret", {"job", {}, "here", 1}, kSoon, true);
+  });
+  Channel channel = impostor.accepted();
+  channel.push(Message(Kind::kSecured).bytes());
+  channel.push(Message(Kind::kChallenge).text(std::string(32, 'n')).bytes());
+  REQUIRE(channel.flush().ok());
+  worker.join();
+  REQUIRE(!joined.ok());
+  CHECK(joined.error().code() == ErrorCode::kCorrupt);
+  CHECK(joined.error().message().find("between its offer of TLS and TLS") != std::string::npos);
+  char byte = 0;
+  CHECK(recv(channel.fd(), &byte, 1, MSG_DONTWAIT) == 0);  // it has said nothing
 }
 
 TEST_CASE("a worker without TLS, and a coordinator without it, are refused by name") {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "ostro/config/utf8.h"
 #include "ostro/config/yaml_syntax.h"
@@ -20,19 +21,14 @@ constexpr int64_t kMaxNodes = 100000;  // aliases can multiply a small file with
 // Converts one file. `stack_` holds the files that are being read, to refuse circular includes.
 class Reader {
  public:
-  explicit Reader(bool includes = true) : includes_(includes) {}
+  explicit Reader(bool includes = true, ReadText read = {}) : includes_(includes), read_(std::move(read)) {}
 
   Result<Node> file(const std::string& path) {
+    ASSIGN_OR_RETURN(const std::string text, read_ ? read_(path) : content(path));
     std::error_code ignored;
     const std::string real = std::filesystem::weakly_canonical(path, ignored).string();
     if (std::find(stack_.begin(), stack_.end(), real) != stack_.end())
       return invalid_argument(fmt::format("{}: includes itself (through {})", path, stack_.back()));
-    if (std::filesystem::is_directory(path, ignored))
-      return invalid_argument(fmt::format("{}: is a directory, expected a YAML file", path));
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return not_found(fmt::format("{}: cannot open the configuration file", path));
-    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    if (in.bad()) return io_error(fmt::format("{}: cannot read", path));
     stack_.push_back(real);
     Result<Node> tree = this->text(text, path);
     stack_.pop_back();
@@ -56,6 +52,17 @@ class Reader {
   }
 
  private:
+  static Result<std::string> content(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+      return invalid_argument(fmt::format("{}: is a directory, expected a YAML file", path));
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return not_found(fmt::format("{}: cannot open the configuration file", path));
+    std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    if (in.bad()) return io_error(fmt::format("{}: cannot read", path));
+    return text;
+  }
+
   // Converts a yaml-cpp node. Too many nodes are an error. A key that is given twice stays twice: the reader
   // of the section says so, beside what else is wrong. A YAML::Exception is passed on.
   Result<Node> convert(const YAML::Node& yaml, const std::string& name, int depth) {
@@ -105,6 +112,7 @@ class Reader {
   }
 
   const bool includes_;
+  const ReadText read_;
   std::vector<std::string> stack_;
   int64_t nodes_ = 0;
 };
@@ -122,7 +130,9 @@ Result<Node> override_value(const Override& override) {
 
 }  // namespace
 
-Result<Node> read_yaml_file(const std::string& path) { return Reader().file(path); }
+Result<Node> read_yaml_file(const std::string& path, const ReadText& read) {
+  return Reader(/*includes=*/true, read).file(path);
+}
 
 Result<Node> parse_yaml(const std::string& text, const std::string& name, bool includes) {
   return Reader(includes).text(text, name);

@@ -2,6 +2,7 @@
 // every node for error messages. Types are checked later.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "ostro/base/error.h"
@@ -9,10 +10,14 @@
 
 namespace ostro::config {
 
+// Gives the text of a file, or says why it may not be read.
+using ReadText = std::function<Result<std::string>(const std::string& path)>;
+
 // Reads one file. `!include other.yaml` is replaced by the tree of that file; its path is relative to the
 // including file. Errors name file and line: syntax, a missing or circular include, text that is not UTF-8.
-// A key that is given twice is twice in the tree; reading the section is an error then (given_once).
-Result<Node> read_yaml_file(const std::string& path);
+// A key that is given twice is twice in the tree; reading the section is an error then (given_once). With
+// `read`, it gives the text of each file: for files of strangers, which can include any other one.
+Result<Node> read_yaml_file(const std::string& path, const ReadText& read = {});
 
 // Reads YAML from text in memory. Error messages use `name` in place of the file, and includes are relative
 // to its folder. With `includes` false they are an error: a text that comes from outside opens no files.

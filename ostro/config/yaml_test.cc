@@ -59,6 +59,19 @@ TEST_CASE("includes that are missing or circular are errors with both places") {
   CHECK(!read_yaml_file("/tmp").ok());
 }
 
+TEST_CASE("what a file of strangers includes is read as its reader allows") {
+  std::vector<std::string> asked;
+  const ReadText read = [&](const std::string& path) -> Result<std::string> {
+    asked.push_back(path);
+    if (path == "p/plan.yaml") return std::string("a: !include b.yaml\nc: !include /dev/zero\n");
+    if (path == "p/b.yaml") return std::string("inner\n");
+    return corrupt(path + ": not listed");
+  };
+  const auto tree = read_yaml_file("p/plan.yaml", read);
+  CHECK(tree.error().message().find("p/plan.yaml:2: !include: /dev/zero: not listed") != std::string::npos);
+  CHECK(asked == std::vector<std::string>{"p/plan.yaml", "p/b.yaml", "/dev/zero"});
+}
+
 TEST_CASE("hostile text gives an error or a tree, never a crash") {
   for (const char* text :
        {"{", "[", "a: b: c", "\"", "&a [*a]", "*x", "? [1]\n: 2", "a: !!python/object x", "%", "\t",

@@ -96,5 +96,40 @@ TEST_CASE(
   CHECK_FALSE(exchange_with_a_flip(true, 2).ok());
 }
 
+TEST_CASE("a message that differs is told before the group is aborted; a size that differs may pass") {
+  const ir::Mesh mesh{{{"data", 2}}};
+  // Worker 1 gets 8 bytes, of which one is hit, or expects 16.
+  const auto outcome = [&](size_t expected, const MessageDiffers& differs) {
+    return run_workers(mesh, [&](runtime::Collectives& c) -> Status {
+      const bool gets = c.rank() == 1;
+      const auto group = make_checked_group(std::make_unique<LoopWorker>(c, gets ? 0 : -1),
+                                            gets ? differs : MessageDiffers());
+      const std::vector<std::byte> out(8);
+      std::vector<std::byte> in(expected);
+      std::vector<std::span<const std::byte>> send(1);
+      std::vector<std::span<std::byte>> receive(1);
+      if (gets)
+        receive[0] = in;
+      else
+        send[0] = out;
+      return group->exchange(std::vector<int64_t>{1 - c.rank()}, send, receive);
+    });
+  };
+  for (const bool sizes : {false, true})
+    for (const bool passes : {true, false}) {
+      CAPTURE(sizes);
+      const int before = LoopWorker::aborted;
+      int told = 0;
+      const Status status = outcome(sizes ? 16 : 8, [&](const std::string& why, bool of_sizes) {
+        told += LoopWorker::aborted == before && of_sizes == sizes && !why.empty() ? 1 : 0;
+        return passes;
+      });
+      REQUIRE(!status.ok());
+      CHECK(told == 1);
+      CHECK(LoopWorker::aborted == before + 1);
+      CHECK((status.error().code() == ErrorCode::kIo) == (!sizes || passes));
+    }
+}
+
 }  // namespace
 }  // namespace ostro::dist

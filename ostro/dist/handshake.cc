@@ -34,6 +34,7 @@ Handshake::Handshake(Socket socket, const HandshakeNames& names, int64_t peer, b
   if (names.certificates)
     peer_socket_.session = std::make_unique<tls::Session>(*names.certificates, fd(),
                                                           came ? tls::Side::kAccepts : tls::Side::kConnects);
+  if (came) from_ = peer_address(fd());  // later it may have closed the connection
   if (came) return;
   out_ = kHello;
   out_.append(reinterpret_cast<const char*>(&names.rank), kRankBytes);

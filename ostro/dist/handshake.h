@@ -42,6 +42,8 @@ class Handshake {
   // The peer; -1 until it has said who it is.
   int64_t peer() const { return peer_; }
   bool came() const { return came_; }
+  // Of one that came: the address that it came from.
+  const std::string& from() const { return from_; }
   std::chrono::steady_clock::time_point since() const { return since_; }
   PeerSocket take() { return std::move(peer_socket_); }
 
@@ -63,7 +65,7 @@ class Handshake {
   bool told_ = false, done_ = false;  // the peer has said who it is; it has said all
   Status verdict_;                    // of its proof
   Nonce nonce_;
-  std::string in_, out_, binding_;  // binding_: of the TLS connection
+  std::string in_, out_, binding_, from_;  // binding_: of the TLS connection
   size_t sent_ = 0;
   std::chrono::steady_clock::time_point since_;
 };

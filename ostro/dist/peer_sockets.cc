@@ -134,7 +134,8 @@ class Meeting {
     ::poll(polls.data(), polls.size(), static_cast<int>(wait.count()));
     for (auto talk = talks_.begin(); talk != talks_.end();) {
       const Status status = talk->turn();
-      if (!status.ok() && !talk->came()) return status;
+      // What answers at the address of a peer may be another program by now, and bytes may have been changed.
+      if (!status.ok() && !talk->came()) return io_error(status.error().message());
       const bool late = talk->came() && Clock::now() > talk->since() + options_.connect_timeout;
       if (status.ok() && !talk->done() && !late) {
         ++talk;
@@ -145,7 +146,7 @@ class Meeting {
       else if (!status.ok() && status.error().code() == ErrorCode::kInvalidArgument && talk->peer() >= 0)
         doubted_ = talk->peer();
       else if (!status.ok() && status.error().code() != ErrorCode::kIo && options_.certificates)
-        refused_ = status.error().message();
+        refused_ = fmt::format("{} (from {})", status.error().message(), talk->from());
       talk = talks_.erase(talk);
     }
     for (size_t i = 0; i < out_.size(); ++i) {

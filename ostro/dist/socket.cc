@@ -114,4 +114,15 @@ int64_t bytes_moved(int fd) {
   return static_cast<int64_t>(info.tcpi_bytes_received + info.tcpi_bytes_acked);
 }
 
+std::string peer_address(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(), nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+    return "an unknown address";
+  return host.data();
+}
+
 }  // namespace ostro::dist

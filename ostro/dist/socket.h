@@ -57,5 +57,8 @@ void break_when_silent(const Socket& socket, std::chrono::milliseconds limit);
 // Bytes that have come over this connection, and those that were sent and acknowledged; 0 when `fd` is not
 // connected.
 int64_t bytes_moved(int fd);
+// The address at the other end of a connection, in numbers and without the port, for messages;
+// "an unknown address" when `fd` is not connected.
+std::string peer_address(int fd);
 
 }  // namespace ostro::dist

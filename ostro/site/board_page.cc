@@ -41,15 +41,20 @@ std::string track_html(const board::Board& board) {
   return out + "</tbody></table></div>\n";
 }
 
-std::string replay_html(const BoardEntry& entry) {
+std::string replay_html(const BoardEntry& entry, const board::Track& track) {
   if (!entry.is_checked) return "not checked";
+  if (!entry.replayed && entry.counts)
+    return badge("warn", "not recorded", "an earlier version checked it, which did not write how many steps");
   if (!entry.replayed) return badge("warn", "not replayed", "the check ended before a step was done again");
   const auto& [steps, all] = *entry.replayed;
-  if (steps == all)
+  const bool is_drawn = track.steps && *track.steps < all;
+  if (!is_drawn && steps == all)
     return badge("good", fmt::format("all {} steps", page::grouped(all)),
                  "each was done again, with equal bits");
-  return badge("good", fmt::format("{} of {} steps", page::grouped(steps), page::grouped(all)),
-               "drawn when the entry could not be changed any more");
+  return badge(is_drawn ? "good" : "warn",
+               fmt::format("{} of {} steps", page::grouped(steps), page::grouped(all)),
+               is_drawn ? "the first, the last, drawn ones and those before them, down to a state"
+                        : "the check ended at a step that differs");
 }
 
 std::string outcome_html(const BoardEntry& entry) {
@@ -89,7 +94,8 @@ Result<std::string> boards_body(const LabFacts& facts, const std::vector<board::
           cell(std::to_string(i + 1), true),
           cell(entry.counts ? fmt::format("{:.6f}", entry.bits_per_byte) : "", true),
           cell(entry.is_checked && entry.flops > 0 ? fmt::format("{:.6g}", entry.flops) : "", true),
-          cell(replay_html(entry)), cell(outcome_html(entry)), cell(run_html(entry, runs, facts)));
+          cell(replay_html(entry, board.track())), cell(outcome_html(entry)),
+          cell(run_html(entry, runs, facts)));
     }
     out += "</tbody></table></div>\n";
   }

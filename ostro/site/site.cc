@@ -1,11 +1,7 @@
 #include "ostro/site/site.h"
 
 #include <algorithm>
-#include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <sstream>
 
 #include "ostro/chain/chain.h"
 #include "ostro/io/files/path.h"
@@ -16,17 +12,15 @@
 #include "ostro/site/pages.h"
 #include "ostro/site/run_extras.h"
 #include "ostro/site/shell.h"
+#include "ostro/site/site_folder.h"
 
 namespace ostro::site {
 namespace {
 
-constexpr const char* kListFile = "site_files.txt";  // the files of the site, a line each
-constexpr const char* kTexts = "-texts";             // ends the names of files of texts
-
 class Writer {
  public:
-  Writer(const Context& context, const LabFacts& facts, std::string out)
-      : context_(context), facts_(facts), out_(std::move(out)) {
+  Writer(const Context& context, const LabFacts& facts, SiteFolder& folder)
+      : context_(context), facts_(facts), folder_(folder) {
     shell_.lab = facts.plan.name;
   }
 
@@ -47,8 +41,8 @@ class Writer {
     if (has("report.pdf")) shell_.links.emplace_back("report/report.pdf", "Paper (PDF)");
     ASSIGN_OR_RETURN(const std::string index, index_body(facts_));
     RETURN_IF_ERROR(put_page("index.html", facts_.plan.name, index));
-    RETURN_IF_ERROR(put("style.css", style_sheet()));
-    RETURN_IF_ERROR(put("site.js", site_script()));
+    RETURN_IF_ERROR(folder_.put("style.css", style_sheet()));
+    RETURN_IF_ERROR(folder_.put("site.js", site_script()));
     ASSIGN_OR_RETURN(const std::string runs, runs_body(facts_));
     RETURN_IF_ERROR(put_page("runs.html", "Runs", runs));
     ASSIGN_OR_RETURN(const std::string diff, diff_body(facts_));
@@ -67,62 +61,17 @@ class Writer {
       RETURN_IF_ERROR(put_data(set.id, set.json()));
       if (set.has_texts()) RETURN_IF_ERROR(put_data(set.id + kTexts, set.texts_json()));
     }
-    for (const lab::ReportFile& file : report) RETURN_IF_ERROR(put("report/" + file.name, file.bytes));
+    for (const lab::ReportFile& file : report)
+      RETURN_IF_ERROR(folder_.put("report/" + file.name, file.bytes));
     return {};
-  }
-
-  // Removes the texts of an earlier site in this folder before anything is written: an error, or a kill,
-  // leaves none that may not be shown any more. What else it had, and this one has not, goes at the end.
-  Status begin() {
-    const auto list = context_.fs.read_file(io::join_path(out_, kListFile));
-    if (!list.ok() && list.error().code() != ErrorCode::kNotFound) return list.error();
-    std::istringstream lines(list.ok() ? *list : "");
-    for (std::string name; std::getline(lines, name) && !lines.eof();)  // without an end it is not whole
-      if (is_below(name)) known_.insert(name);
-    for (auto name = known_.begin(); name != known_.end();) {
-      const bool goes = name->ends_with(std::string(kTexts) + ".js");
-      if (goes) RETURN_IF_ERROR(remove(*name));
-      name = goes ? known_.erase(name) : std::next(name);
-    }
-    RETURN_IF_ERROR(write_list(known_));
-    ASSIGN_OR_RETURN(list_, context_.fs.open_append(io::join_path(out_, kListFile)));
-    return {};
-  }
-
-  Status put(const std::string& name, std::string bytes) {
-    written_.insert(name);
-    if (known_.insert(name).second) RETURN_IF_ERROR(list_->append(name + "\n"));
-    return lab::write_files(context_.fs, out_, {{name, std::move(bytes)}});
-  }
-  int64_t written() const { return static_cast<int64_t>(written_.size()); }
-
-  // Removes what an earlier site had and this one does not. Files that no site has written stay.
-  Status end() {
-    list_.reset();
-    for (const std::string& name : known_)
-      if (!written_.contains(name)) RETURN_IF_ERROR(remove(name));
-    return write_list(written_);
   }
 
  private:
-  // A list that was edited must not lead out of the folder.
-  static bool is_below(const std::string& name) {
-    return !name.empty() && name[0] != '/' && ("/" + name + "/").find("/../") == std::string::npos;
-  }
-  Status remove(const std::string& name) {
-    const Status removed = context_.fs.remove(io::join_path(out_, name));
-    return removed.ok() || removed.error().code() == ErrorCode::kNotFound ? Status() : removed;
-  }
-  Status write_list(const std::set<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += name + "\n";
-    return lab::write_files(context_.fs, out_, {{kListFile, std::move(text)}});
-  }
   Status put_page(const std::string& file, const std::string& title, const std::string& body) {
-    return put(file, shell_.page(file, title, body));
+    return folder_.put(file, shell_.page(file, title, body));
   }
   Status put_data(const std::string& id, const std::string& json) {
-    return put("data/" + id + ".js", data_script(id, json));
+    return folder_.put("data/" + id + ".js", data_script(id, json));
   }
 
   Result<std::string> hypotheses_body() const {
@@ -145,35 +94,35 @@ class Writer {
 
   const Context& context_;
   const LabFacts& facts_;
-  const std::string out_;
+  SiteFolder& folder_;
   Shell shell_;
-  std::set<std::string> known_, written_;  // by the list, and by this one
-  std::unique_ptr<io::WritableFile> list_;
 };
 
 }  // namespace
 
 Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
                         const SiteRequest& request, const std::string& out) {
-  ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, request.measured));
-  ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
-  LabFacts facts = lab_facts(plan, state, record, journal, request.measured);
-  add_run_extras(context, request.texts, facts);
   std::vector<board::Board> boards;
   for (const std::string& folder : request.boards) {
     ASSIGN_OR_RETURN(board::Board one, board::Board::open(context.fs, folder));
     boards.push_back(std::move(one));
   }
+  // From here on an error leaves no texts of an earlier site.
+  SiteFolder folder(context.fs, out);
+  RETURN_IF_ERROR(folder.begin());
+  ASSIGN_OR_RETURN(const lab::Database record, lab::make_record(context.fs, plan, state, request.measured));
+  ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
+  LabFacts facts = lab_facts(plan, state, record, journal, request.measured);
+  add_run_extras(context, request.texts, facts);
   ASSIGN_OR_RETURN(const std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
-  Writer writer(context, facts, out);
+  Writer writer(context, facts, folder);
   paper::Report report;
   if (state.is_done()) {
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }
-  RETURN_IF_ERROR(writer.begin());
   RETURN_IF_ERROR(writer.write(sets, boards, report.files));
-  RETURN_IF_ERROR(writer.end());
-  return Site{writer.written(), report.missing};
+  RETURN_IF_ERROR(folder.end());
+  return Site{folder.written(), report.missing};
 }
 
 }  // namespace ostro::site

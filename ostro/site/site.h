@@ -25,8 +25,8 @@ struct Site {
   std::string missing;  // why the paper is not there in its PDF; empty: it is, or there is none
 };
 
-// Writes the pages into the folder `out`, index.html first. What an earlier site has written there, as its
-// list says (site_files.txt), and this one does not have is removed; other files stay. All texts are
+// Writes the pages into the folder `out`, index.html first. What an earlier site has written there
+// (site_folder.h) and this one does not have is removed; other files stay. All texts are
 // escaped. The same state gives the same bytes, whatever threads, locale and folder. Errors: those of reading
 // outputs and boards and of writing, and for a finished lab those of paper::shown_report.
 Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,

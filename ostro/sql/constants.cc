@@ -55,6 +55,8 @@ class ConstantReader {
       if (token.kind == TokenKind::kNumber) number(token);
       if (token.kind == TokenKind::kText) text(token);
       if (token.kind == TokenKind::kName) name(token);
+      if (const std::string same = same_operands(tokens_, at_); !same.empty())
+        out_.push_back({same, chooses() ? ConstantUse::kChooses : ConstantUse::kComputes});
       if (token.kind == TokenKind::kSign) sign(token);
     }
     return std::move(out_);
@@ -97,8 +99,6 @@ class ConstantReader {
       // Another table follows: no list stands behind ON.
       if (std::exchange(frames_.back().joins, false)) frames_.back().chooses = false;
     }
-    if (const std::string same = same_operands(tokens_, at_); !same.empty())
-      out_.push_back({same, chooses() ? ConstantUse::kChooses : ConstantUse::kComputes});
     if (token.text == "(") {
       Frame inner;
       inner.outer_chooses = frame().outer_chooses || frame().chooses || before().upper == "IN";

@@ -1,6 +1,7 @@
 #include "ostro/sql/operands.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -78,27 +79,98 @@ std::string text_of(Tokens tokens) {
   return out;
 }
 
+// A name in capital letters, without its quotes: loss, "Loss" and [LOSS] are one column.
+std::string plain_name(const Token& name) {
+  if (!name.upper.empty() || name.text.size() < 2) return name.upper;
+  std::string out = name.text.substr(1, name.text.size() - 2);
+  for (char& c : out)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return out;
+}
+
 bool is_same(const Token& a, const Token& b) {
-  return a.kind == b.kind && (a.upper.empty() && b.upper.empty() ? a.text == b.text : a.upper == b.upper);
+  if (a.kind == TokenKind::kName && b.kind == TokenKind::kName) return plain_name(a) == plain_name(b);
+  return a.kind == b.kind && a.text == b.text;
+}
+
+// Whether two operands are one. Where no SELECT stands in another, a column with its table, and the same name
+// without one, are, too.
+bool are_same(Tokens a, Tokens b, Tokens all) {
+  if (a.empty() || b.empty()) return false;
+  if (std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same)) return true;
+  const auto is_column = [](Tokens t) { return t.size() == 1 || (t.size() == 3 && is_sign(t[1], ".")); };
+  const auto selects =
+      std::count_if(all.begin(), all.end(), [](const Token& t) { return t.upper == "SELECT"; });
+  return selects == 1 && a.size() != b.size() && is_column(a) && is_column(b) &&
+         a.back().kind == TokenKind::kName && is_same(a.back(), b.back());
+}
+
+enum class Operation { kNone, kProduct, kDifference, kRelation, kEquality };  // the closest first
+
+// The operation whose sign the token is, of those that give one number where both operands are the same.
+Operation operation_of(const Token& token) {
+  const auto is_one_of = [&](std::initializer_list<std::string_view> signs) {
+    return std::any_of(signs.begin(), signs.end(), [&](std::string_view s) { return token.text == s; });
+  };
+  if (token.upper == "IS") return Operation::kEquality;
+  if (token.kind != TokenKind::kSign) return Operation::kNone;
+  return is_one_of({"/", "%"})                ? Operation::kProduct
+         : is_one_of({"-"})                   ? Operation::kDifference
+         : is_one_of({"<", "<=", ">", ">="})  ? Operation::kRelation
+         : is_one_of({"=", "==", "<>", "!="}) ? Operation::kEquality
+                                              : Operation::kNone;
+}
+
+// How closely an operator binds, from 1; 0: it is none that stands between numbers.
+int closeness(const Token& token) {
+  if (token.kind == TokenKind::kSign) {
+    for (const char* sign : {"~", "||", "->", "->>"})
+      if (token.text == sign) return 6;
+    for (const char* sign : {"*", "/", "%"})
+      if (token.text == sign) return 5;
+    for (const char* sign : {"+", "-"})
+      if (token.text == sign) return 4;
+    for (const char* sign : {"&", "|", "<<", ">>"})
+      if (token.text == sign) return 3;
+  }
+  for (const char* word : {"IN", "LIKE", "GLOB", "BETWEEN"})
+    if (token.upper == word) return 1;
+  const Operation operation = operation_of(token);
+  return operation == Operation::kRelation ? 2 : operation == Operation::kEquality ? 1 : 0;
+}
+
+// Whether what stands in front of, or behind, an operation between two operands takes one of them away from
+// it.
+bool is_part_of_other(Operation operation, const Token* before, const Token* behind) {
+  const int own = operation == Operation::kProduct      ? 5
+                  : operation == Operation::kDifference ? 4
+                  : operation == Operation::kRelation   ? 2
+                                                        : 1;
+  const int in_front = before != nullptr ? closeness(*before) : 0;
+  if (behind != nullptr && closeness(*behind) > own) return true;  // loss - loss * b, loss = loss + 1
+  if (in_front < own) return false;
+  if (in_front > own) return true;  // b * loss - loss, a + loss = loss
+  // From left to right: a / loss / loss, a - loss - loss and -loss - loss are other numbers; b * loss / loss
+  // is b, and b + loss - loss, too.
+  return before->text != "*" && before->text != "+";
 }
 
 }  // namespace
 
 std::string same_operands(const std::vector<Token>& tokens, size_t place) {
   const Tokens all(tokens);
-  const std::string_view sign = all[place].text;
-  if (all[place].kind != TokenKind::kSign || (sign != "/" && sign != "-" && sign != "%")) return "";
-  const Tokens left = operand_before(all, place), right = operand_behind(all, place + 1);
-  const Tokens a = inner(left), b = inner(right);
-  if (a.empty() || !std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same)) return "";
-  const auto binds = [&](size_t at) {  // as closely as a product does
-    return at < all.size() && (is_sign(all[at], "*") || is_sign(all[at], "/") || is_sign(all[at], "%"));
-  };
-  const size_t before = place - left.size() - 1, behind = place + 1 + right.size();
-  // b * loss - loss, loss - loss * b and a / loss / loss are other numbers; b * loss / loss is b.
-  const bool follows_division = before < all.size() && !is_sign(all[before], "*") && binds(before);
-  if (sign == "-" ? binds(before) || binds(behind) : follows_division) return "";
-  return text_of(left) + " " + std::string(sign) + " " + text_of(right);
+  const Operation operation = operation_of(all[place]);
+  if (operation == Operation::kNone) return "";
+  size_t next = place + 1;
+  for (const char* word : {"NOT", "DISTINCT", "FROM"})  // IS NOT, IS NOT DISTINCT FROM
+    if (all[place].upper == "IS" && next < all.size() && all[next].upper == word) ++next;
+  const Tokens left = operand_before(all, place), right = operand_behind(all, next);
+  if (!are_same(inner(left), inner(right), all)) return "";
+  const size_t before = place - left.size() - 1, behind = next + right.size();
+  if (is_part_of_other(operation, before < all.size() ? &all[before] : nullptr,
+                       behind < all.size() ? &all[behind] : nullptr))
+    return "";
+  return text_of(left) + " " + text_of(all.subspan(place, next - place)) + " " + text_of(right);
 }
 
 std::string division_hint(const std::string& query) {

@@ -108,7 +108,7 @@ def check_manifests(place):
     spec = workers["spec"]
     check(spec["completionMode"] == "Indexed" and spec["completions"] == spec["parallelism"] == 3 and spec["maxFailedIndexes"] == 1, spec)
     check(spec["template"]["spec"]["terminationGracePeriodSeconds"] == 90, "the grace of workers")
-    check(coordinator["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 30, "the grace of the coordinator")
+    check(coordinator["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 90, "the grace of the coordinator")
     labels = coordinator["spec"]["template"]["metadata"]["labels"]
     check(service["spec"]["clusterIP"] == "None" and service["spec"]["selector"].items() <= labels.items(), service)
     port = {p["name"]: p["port"] for p in service["spec"]["ports"]}

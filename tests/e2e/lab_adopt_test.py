@@ -69,7 +69,13 @@ def main():
         last = max(i for i, line in enumerate(lines) if json.loads(line).get("kind") == "step")
         (short / "chain.jsonl").write_text("".join(lines[:last]))
         adopt(STEP, short, error="its last step is 11 there, and 12 is what the step is to have")
-        out = adopt(STEP, runs[STEP], "--sample", "2")
+        # Words of commands that watched it elsewhere stay there: a lab that has them could not be published.
+        watched = top / "watched"
+        shutil.copytree(runs[STEP], watched)
+        text = (watched / "config.yaml").read_text()
+        check("alert_command: []" in text, text)
+        (watched / "config.yaml").write_text(text.replace("alert_command: []", 'alert_command: [curl, "https://hooks/SECRET"]'))
+        out = adopt(STEP, watched, "--sample", "2")
         check(" of 12 replayed, drawn by " in out, out)
         adopted = [e for e in entries(other) if e["kind"] == "adopted"]
         check([e["step"] for e in adopted] == ["rows", STEP] and adopted[1]["verified"] in out, adopted)
@@ -77,6 +83,11 @@ def main():
         ran, lab_hash = other.ran()
         check(STEP not in ran and "rows" not in ran and "base[rate=0.001]" in ran and lab_hash == wanted, f"{ran} {lab_hash} {wanted}")
         check(other.ran("--audit", "1", "--check", "full")[1] == wanted, "an audit of what was adopted")
+        done = other.start("publish", "plan.yaml", "--out", "published")
+        check(done.returncode == 0, f"publishing what was adopted: {done.stdout}{done.stderr}")
+        for folder in ("small.lab", "published"):
+            found = [str(p) for p in (other.top / folder).rglob("*") if p.is_file() and b"SECRET" in p.read_bytes()]
+            check(not found, f"words of a command: {found}")
     print("equal: what was adopted has the lab hash of what was done")
 
 

@@ -137,13 +137,21 @@ def drawn(lab, bits):
     check(one == lab.check("honest", 0, "--beacon", "12 31 44", track=some), "the draw is not repeated")
     check(f"counts: {bits} bits" in one, one)
     check(f"a run of which 1 of {STEPS} steps are false is missed with a chance of 0.6667" in one, one)
-    check("steps; the last one, and drawn: " in one, one)
+    check("steps; the first, the last, and drawn: " in one, one)
+    states = [0, *(int(path.name[5:]) for path in (lab.root / "honest/record/checkpoints").iterdir())]
+    for k in range(4):  # each step is counted once
+        said = lab.check("honest", 0, "--beacon", str(k), track=some)
+        done, listed = re.search(rf"replayed: (\d+) of {STEPS} steps; .* drawn: (.*)", said).groups()
+        wanted = {1, STEPS, *map(int, listed.split(", "))}
+        needed = {step for last in wanted for step in range(max(s for s in states if s < last) + 1, last + 1)}
+        check(int(done) == len(needed), f"{done} of {needed}: {said}")
     draws = {re.search(r"drawn: (.*)", lab.check("honest", 0, "--beacon", str(k), track=some))[1] for k in range(4)}
     check(len(draws) > 1, f"the beacon does not change the draw: {draws}")
-    # The last step is looked at in every draw: a run could jump to any state in it.
-    rewritten(lab.copy("last"), lambda e: e | {"loss": "0x1p+0"} if e["kind"] == "step" and e["step"] == STEPS else e)
-    for k in range(3):
-        lab.refused("last", ["replay"], "--beacon", str(k), track=some, says=[f"step {STEPS}: loss is 1 in the chain"])
+    # The first and the last step are looked at in every draw: a run could jump to any state in them.
+    for name, step in (("first", 1), ("last", STEPS)):
+        rewritten(lab.copy(name), lambda e: e | {"loss": "0x1p+0"} if e["kind"] == "step" and e["step"] == step else e)
+        for k in range(3):
+            lab.refused(name, ["replay"], "--beacon", str(k), track=some, says=[f"step {step}: loss is 1 in the chain"])
 
 
 def foreign(lab, bits):
@@ -255,6 +263,27 @@ def forgeries(lab, flops):
     # 10. A score that looks ahead: attention without its mask.
     score_edited(lab, "ahead", lambda ir: ir.replace("causal = 1", "causal = 0"))
     lab.refused("ahead", ["looks ahead"], says=["with other tokens behind position"])
+    # The state that is scored was left out: known before anything is replayed.
+    bundle = lab.copy("no_end")
+    shutil.rmtree(bundle / f"record/checkpoints/step-{STEPS:08}")
+    forger.reseal(bundle)
+    out = lab.check("no_end", 1)
+    check(f"refused: end: the state after step {STEPS}, its last one, is not in the bundle" in out and "replayed" not in out, out)
+    # Links lead out of the entry, to files of whoever checks it.
+    (lab.root / "secret.yaml").write_text("a_key_of_the_keeper: 1\n")
+    for name in ("record/config.yaml", "ledger"):
+        bundle = lab.copy("linked")
+        shutil.move(bundle / name, lab.root / "moved")
+        (bundle / name).symlink_to(lab.root / ("secret.yaml" if name.endswith("yaml") else "moved"))
+        lab.refused("linked", ["cannot check"], says=["is a link, which may lead to any file of this machine"])
+        said = lab.program.run("lab", "board", "enter", "linked", *board, code=2)
+        check("is a link" in said and "a_key_of_the_keeper" not in said, said)
+        shutil.rmtree(bundle)
+        moved = lab.root / "moved"
+        shutil.rmtree(moved) if moved.is_dir() else moved.unlink()
+    # An operation of a later version is none of the entrant's faults.
+    score_edited(lab, "later", lambda ir: re.sub(r"= (\w+)\(", r"= \1_later(", ir, count=1))
+    lab.refused("later", ["cannot check"], says=["unknown op"])
     # 11. One that does not sum to 1.
     score_edited(lab, "short", halved)
     lab.refused("short", ["not a code"], says=["sums to"])
@@ -398,6 +427,19 @@ def pages(lab, bits):
     for part in (bits, f"all {STEPS} steps", "<b>copy</b>: its 9 steps are those of entry 1", "not checked", "Track <bdi>tiny</bdi>", "&lt;script&gt;"):
         check(part in page, f"boards.html lacks {part!r}: {page}")
     check(page.count("<script") == 1 and "<img" not in page, "the name of a track became markup")
+    # A drawn check is never called whole, and a line of an earlier version, without the steps, is not called a failure.
+    lab.program.run("lab", "board", "new", "drawn_board", "--track", "some.yaml")
+    lab.program.run("lab", "board", "enter", "honest", "--board", "drawn_board")
+    said = lab.check("honest", 0, track=("--board", "drawn_board"))
+    done = re.search(rf"replayed: (\d+) of {STEPS} steps", said)[1]
+    lab.program.run(*words, "--board", "drawn_board")
+    page = (lab.root / "site/boards.html").read_text()
+    check(f"{done} of {STEPS} steps" in page and f"all {STEPS} steps" not in page, f"a drawn check: {page}")
+    shutil.copytree(lab.root / "board", lab.root / "old_board")
+    forger.rewrite_chain(lab.root / "old_board/board.jsonl", lambda e: {k: v for k, v in e.items() if k != "replayed"})
+    lab.program.run(*words, "--board", "old_board")
+    page = (lab.root / "site/boards.html").read_text()
+    check("not recorded" in page and page.count("not replayed") == 1, f"an outcome without the steps: {page}")
     lab.program.run(*words)
     check(not (lab.root / "site/boards.html").exists(), "the page of boards stays when they are not asked for")
     check("no_board is no board" in lab.program.run(*words, "--board", "no_board", code=1), "a folder that is no board")

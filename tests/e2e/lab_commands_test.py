@@ -35,7 +35,10 @@ STEPS = ["clean[least=5]", "clean[least=20]", "words[least=5]", "words[least=20]
 WRONG = {
     "twice": ("date +%N > out/a", "was run twice, and out/a has the SHA-256"),
     "undeclared": ("echo x > out/b; echo y > out/a", "wrote out/b, which outputs do not have"),
-    "link": ("ln -s /usr out/a", "is a link to a folder; an output has its files itself"),
+    "link": ("ln -s /usr out/a", "is a link; an output has its files itself"),
+    "outside": ("ln -s /etc/passwd out/a", "is a link; an output has its files itself"),  # it dangles in a sandbox, and leads out of it
+    "inside": ("mkdir out/a; echo x > out/a/b; ln -s b out/a/c", "is a link; an output has its files itself"),
+    "pipe": ("mkfifo out/a", "is a pipe; a file is needed here"),
     "missing": ("true", "without writing out/a"),
     "fails": ("echo why >&2; exit 3", "ended with status 3: why"),
     "elsewhere": ("set -e; echo y > out/a; echo x > b", "b"),

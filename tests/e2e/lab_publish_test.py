@@ -146,6 +146,17 @@ def check_forgeries(program, published):
         plan.write_text(plan.read_text().replace("mean > 0", "mean > 9"))
     forged(program, published, "a rule", other_plan, "is not the plan that the journal names last")
 
+    # A plan includes no other file of the machine that checks it, whatever lies there.
+    def included(place):
+        def change(folder):
+            plan = folder / "plan.yaml"
+            plan.write_text(plan.read_text().replace("licence: !include licence.yaml", f"licence: !include {place}"))
+        return change
+    (published.parent / "beside.yaml").write_text("GPL-3.0-only\n")
+    os.mkfifo(published.parent / "pipe")
+    for place in ("/dev/zero", "../beside.yaml", str(published.parent / "pipe"), "site/../../beside.yaml"):
+        forged(program, published, f"an include of {place}", included(place), "is none of the files that publication.json lists, so it is not opened")
+
     def swapped_bundles(folder):
         a, b = folder / "bundles/base-rate-0.001", folder / "bundles/base-rate-0.01"
         a.rename(folder / "c"), b.rename(a), (folder / "c").rename(b)
@@ -245,6 +256,20 @@ def check_replays(program, top):
     check("no step of plan.yaml made a run" in program.run("lab", "replayed", "plan.yaml", "forged.json", code=2), "another run")
     check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken: base[rate=0.01]: all 8 steps replayed, by Ann (key "), "taken")
     check(program.run("lab", "replayed", "plan.yaml", "ann.json").startswith("taken already: "), "taken twice")
+    # An earlier version took a statement in another form, or of other steps; such a line says nothing, and hinders nothing.
+    journal = top / "small.lab/journal.jsonl"
+    kept = journal.read_text()
+    lines = kept.splitlines()
+    line = json.loads(lines[-1])
+    check(line["kind"] == "replay" and "class: recorded" in value_of(program), line)
+    for statement in (json.dumps(unsigned | {"by": "Early"}) + "\n", canonical(unsigned | {"by": "Early", "last": 9, "to": 9}) + "\n"):
+        entry = {k: v for k, v in line.items() if k != "h"} | {"by": "Early", "statement": statement}
+        hashed = sha256((line["h"] + canonical(entry)).encode())
+        journal.write_text(kept + canonical(entry | {"h": hashed}) + "\n")
+        said = value_of(program)
+        check("class: recorded" in said and not any("Early" in text and text.startswith("replayed: ") for text in said), said)
+        check(any(text.startswith("warning: ") and text.endswith("Its line is left out") for text in said), said)
+    journal.write_text(kept)
     said = value_of(program)
     check("class: recorded" in said and any(line.startswith("replayed: base[rate=0.01]: all 8 steps") for line in said), said)
     run = folder("base[rate=0.001]")

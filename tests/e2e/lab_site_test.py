@@ -131,6 +131,29 @@ def check_texts(lab, site):
     done = lab.start("site", "plan.yaml", "--out", str(site))
     check(done.returncode == 1 and not having(site, SHOWN), f"after an error {SHOWN!r} is in {having(site, SHOWN)}")
     index.rmdir()
+    # A folder of a version that wrote no list: what it has of texts and samples goes, also when the site cannot be written.
+    lab.write(plan)
+    lab.site("unlisted")
+    unlisted = lab.top / "unlisted"
+    (unlisted / "site_files.txt").unlink()
+    (unlisted / "run-1.html").write_text("<h2>Samples</h2>")
+    (unlisted / "data/batches-77-texts.js").write_text(SHOWN)
+    for name in ("run-77.html", "notes.html", "run-book.html"):
+        (unlisted / name).write_text("of another lab")
+    unmarked = plan.replace("show_texts: [CC0-1.0]\n", "")
+    lab.write(unmarked)
+    index = unlisted / "index.html"
+    index.unlink()
+    index.mkdir()
+    done = lab.start("site", "plan.yaml", "--out", str(unlisted))
+    check(done.returncode == 1, f"a folder where a page should be: {done.stderr}")
+    check(not having(unlisted, SHOWN) and not having(unlisted, "<h2>Samples"), "texts and samples after an error")
+    index.rmdir()
+    done = lab.start("site", "plan.yaml", "--out", str(unlisted))
+    check(done.returncode == 0, f"after the error: {done.stderr}")
+    found = files_of(unlisted)
+    check("run-77.html" not in found and "notes.html" in found and "run-book.html" in found, f"without a list: {sorted(found)}")
+    shutil.rmtree(unlisted)
     own, old = ("data/vega.min.js", "run-book.html", "batches-1.old.html"), "report/old.html"
     for name in (*own, old):
         (site / name).write_text("of another")

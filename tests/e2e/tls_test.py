@@ -25,7 +25,8 @@ import time
 
 from workers_test import Gate, Place, check, wait_for, workers_of
 
-SECRET = {"OSTRO_JOB_SECRET": "s3cret", "OSTRO_THREADS": "1"}
+JOB_SECRET = "a s3cret that is long enough"
+SECRET = {"OSTRO_JOB_SECRET": JOB_SECRET, "OSTRO_THREADS": "1"}
 TLS = ["--trainer.tls", "job"]
 MOST_OF_A_PORT = 60  # connections to a worker that is not taken in yet: the system keeps no more than some hundred waiting
 
@@ -138,7 +139,7 @@ class Recorder(threading.Thread):
             pass
 
 
-def ask_to_join(place, run, port, more, wanted, secret="s3cret"):
+def ask_to_join(place, run, port, more, wanted, secret=JOB_SECRET):
     """A worker that is refused with these words. Returns what it has said."""
     recorder = Recorder(port)
     done = subprocess.run([place.ostro, "worker", "--coordinator", f"127.0.0.1:{recorder.port}", *place.words(run, more)],
@@ -169,7 +170,8 @@ def check_run(place, expected):
         recorded = ask_to_join(place, "secure", port, [*TLS, "--trainer.seed", "1"], r"'trainer\.seed' is '1' on")
         check(len(recorded) > 1000 and b"trainer.seed" not in recorded, "what a worker says with TLS can be read")
         ask_to_join(place, "secure", port, [], r"takes only connections with TLS, .*trainer\.tls: job")
-        ask_to_join(place, "secure", port, TLS, "certificate is not of this job .*OSTRO_JOB_SECRET", secret="another")
+        ask_to_join(place, "secure", port, TLS, "certificate is not of this job .*OSTRO_JOB_SECRET", secret="another that is long enough")
+        ask_to_join(place, "secure", port, TLS, "a secret that is hard to guess, and OSTRO_JOB_SECRET has 6 bytes", secret="s3cret")
         # All workers listen, and wait at the gate before they connect with each other.
         strangers = Strangers(process.pid, "secure", port, recorded, own_certificate(place.top))
         strangers.start()

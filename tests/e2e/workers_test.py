@@ -181,6 +181,7 @@ def check_strangers(place):
         stranger("right", ["--trainer.seed", "1"], r"'trainer\.seed' is '1' on .*, but '0' on .* \(pid \d+\)")
         stranger("right", ["--trainer.mesh.exchange", "layer"],
                  r"'trainer\.mesh and what is split over it' is '.*layer.*' on .*, but '.*step.*' on ")
+        stranger("right", ["--trainer.cross_check", "0.5"], r"'trainer\.cross_check' is '0\.5' on .*, but '0' on ")
         # A host that does not have the shared file system: the same path, another folder.
         place_file = place.top / "runs" / "strangers" / "coordinator.place"
         kept = place_file.read_text()

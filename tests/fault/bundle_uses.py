@@ -51,6 +51,26 @@ class BundleUses(Bundles):
         text = self.publish("fork", "orphan")
         check("orphan/record/parent/chain.jsonl is missing" in text and "publishing" not in text, text)
 
+    def words_of_commands(self):
+        """Words of a command may have a secret. A bundle has none, also of a run that was killed behind the entry of an amend, and with
+        a checkpoint into which an earlier version wrote the whole configuration."""
+        config = self.w.config("words", EVERY, EVERY, data__cache_dir="cache", trainer__alert_command=["true", "https://hooks/SECRET"])
+        self.w.train(config)
+        run = self.root / "runs/words"
+        forger.seal(run / f"checkpoints/step-{EVERY:08}", config=(run / "config.yaml").read_text())
+        status, out, err = self.w.run("train", "--config", config, "--amend", "--trainer.num_train_steps", str(2 * EVERY),
+                                      env={"OSTRO_FAILPOINT": "amend:2"})
+        check(status == -9, f"the amend was not killed: {status}\n{out}{err}")
+        with_words = {p.name for p in run.rglob("*") if p.is_file() and b"SECRET" in p.read_bytes()}
+        check({"config.yaml", "config.amended.yaml", "manifest.json"} <= with_words, f"nothing to leave out: {with_words}")
+        self.publish("words", "W")
+        found = [str(p) for p in (self.root / "W").rglob("*") if p.is_file() and b"SECRET" in p.read_bytes()]
+        check(not found, f"words of a command were published: {found}")
+        text = (self.root / "W/record/config.yaml").read_text()
+        check(f"num_train_steps: {2 * EVERY}" in text and "alert_command: []" in text, f"not the configuration in force:\n{text}")
+        check(not (self.root / "W/record/config.amended.yaml").exists(), "the configuration is there twice")
+        self.w.verdict("incomplete", "W", says=[f"ends at step {EVERY} of {2 * EVERY}"])
+
     def licenses(self):
         for folder in ("one", "two"):
             (self.root / folder).mkdir()

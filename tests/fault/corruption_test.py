@@ -106,10 +106,12 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ostro-corruption-") as top:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(top))
         honest = place.train("honest", OPTIONS)
-        chain, said = launch(place, "checked", 3, 3, [], ["--trainer.cross_check", "0.5"])
+        # The mesh is one that a single process cannot have: it verifies the run all the same.
+        chain, said = launch(place, "checked", 4, 4, [], ["--trainer.cross_check", "0.5", "--trainer.mesh.axes", "{replica: 2, data: -1}"])
         check(chain == honest and "differ" not in said, f"honest workers: another chain, or a false alarm\n{said}")
         meters = json.loads((place.top / "runs" / "checked" / "meters.json").read_text())
         check(0 < meters["checked_leaves"] < 8 * STEPS and meters["check_seconds"] > 0, f"the checks are not metered: {meters}")
+        place.run(["verify", str(place.top / "runs" / "checked")])
         print(f"honest workers: {meters['checked_leaves']} leaves checked in {meters['check_seconds']:.3f} s of the leader")
         for name in [args.only] if args.only else seed.draw("corruption", list(CASES), 2):
             found(place, name, honest)

@@ -107,6 +107,32 @@ class ForgedTraining(ForgedRuns):
         shutil.rmtree(run / "initial")
         self.w.verdict("incomplete", "runs/child", "--no_replay", says=["initial/step-00000000"])
 
+    def beginning_in_checkpoints(self):
+        """Trained with the weights of another run, and said to begin with drawn ones: no checkpoint stands for the beginning."""
+        config = self.w.config("begun", 5, EVERY, data__cache_dir="cache-good", trainer__initialize_from="runs/good")
+        self.w.train(config)
+        run = self.w.root / "runs" / "begun"
+        place = run / "checkpoints/step-00000000"
+        shutil.move(run / "initial/step-00000000", place)
+        (run / "initial").rmdir()
+        lines = [json.loads(line) for line in (run / "chain.jsonl").read_text().splitlines()]
+        check(lines[0]["initial"] is not None, f"the run begins with drawn weights: {lines[0]}")
+        lines[0]["initial"] = None
+        lines.insert(1, {"kind": "checkpoint", "step": 0, "name": forger.read_manifest(place)["name"], "h": ""})
+        (run / "chain.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        forger.rewrite_chain(run / "chain.jsonl", lambda e: e)
+        genesis = json.loads((run / "chain.jsonl").read_text().splitlines()[0])["h"]
+        forger.seal(place, chain_head=genesis, config=forger.read_manifest(run / "checkpoints/step-00000005")["config"])
+        self.reseal(run / "checkpoints")
+        for words in ((), ("--no_replay",)):
+            self.w.verdict("differs", "runs/begun", *words, says=["chain.jsonl", "line 2", "a checkpoint entry after step 0, before any step"])
+        # Without the entry, the steps do not follow from drawn weights.
+        shutil.rmtree(place)
+        forger.rewrite_chain(run / "chain.jsonl", lambda e: None if e.get("step") == 0 else e)
+        self.reseal(run / "checkpoints")
+        self.w.verdict("equal", "runs/begun", "--no_replay")
+        self.w.verdict("differs", "runs/begun", says=["at step 1: "])
+
     def temporary(self):
         """Saved because of a signal: parameters have the step's fingerprint in the chain, and a replay tells the rest."""
         config = self.w.config("stopped", 500, 300, data__cache_dir="cache-good")

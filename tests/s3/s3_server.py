@@ -103,11 +103,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def object(self, objects, key, fault):
         if key not in objects:
             raise Refusal(404, "NoSuchKey", "The key does not exist.")
-        content, modified = objects[key]
+        content, modified, *more = objects[key]
         tag = '"' + hashlib.md5(content).hexdigest() + '"'
         if self.headers.get("If-Match", tag) != tag:
             raise Refusal(412, "PreconditionFailed", "It changed.")
         headers = {"ETag": tag, "Last-Modified": email.utils.formatdate(modified, usegmt=True), "Accept-Ranges": "bytes"}
+        for metadata in more:
+            headers |= metadata
         match = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if not match or fault == "no_range":
             return self.send(200, content, headers, fault)
@@ -130,7 +132,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 folder = escape(key[:cut + 1])
                 entries[key[:cut + 1]] = f"<CommonPrefixes><Prefix>{folder}</Prefix></CommonPrefixes>"
             else:
-                content, modified = objects[key]
+                content, modified, *_ = objects[key]
                 when = datetime.datetime.fromtimestamp(modified, datetime.timezone.utc)
                 entries[key] = (f"<Contents><Key>{escape(key)}</Key><LastModified>{when:%Y-%m-%dT%H:%M:%S}.000Z"
                                 f"</LastModified><ETag>&quot;{hashlib.md5(content).hexdigest()}&quot;</ETag>"

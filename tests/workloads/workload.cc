@@ -107,6 +107,7 @@ Workload draw_workload(std::mt19937& draw, int number, const Size& size) {
   out.alone.interpreted = number % 6 == 0;
   Size bound = size;
   if (out.alone.interpreted) bound = {std::min<int64_t>(size.requests, 6), 150, 6, 400};
+  if (out.memory == Memory::kTooSmall) bound.answer = bound.long_answer;
   const int64_t count = spread(draw, bound.requests);
   std::vector<std::vector<int32_t>> earlier, adapted;
   int64_t step = 0, tokens = 0;

@@ -27,6 +27,7 @@ enum class Memory { kNothingKept, kWarm, kEvicting, kTooSmall };
 struct Size {
   int64_t requests = 48, prompt = 3000, answer = 40;
   int64_t prompt_tokens = 20'000;  // of all requests together
+  int64_t long_answer = 160;       // where memory is too small: such answers need pages that others have
 };
 
 struct Workload {

@@ -79,7 +79,7 @@ void run(const Workload& w, Seen& seen) {
 
 TEST_CASE("requests of drawn workloads get together what each gets alone, bit for bit") {
   std::mt19937 draw(static_cast<uint32_t>(test_seed()));
-  const Size size = sized(Size{6, 300, 3, 300}, Size{48, 3000, 24, 4000}, Size{48, 3000, 80, 60'000});
+  const Size size = sized(Size{6, 300, 3, 300, 3}, Size{48, 3000, 24, 4000}, Size{48, 3000, 80, 60'000});
   const int workloads = sized(30, 300, 3000);
   // A sample is of kinds that the seed draws: all workloads of one share its weights.
   const int first = test_size() == TestSize::kSample ? static_cast<int>(draw() % 18) * 4 : 0;

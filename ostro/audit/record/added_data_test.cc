@@ -11,6 +11,7 @@
 #include "ostro/audit/record/amended_run_for_test.h"
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/batches/loader/document_uses.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/chain/record.h"
 #include "ostro/data/options/document_name.h"
@@ -173,6 +174,45 @@ TEST_CASE("slow: a power cut at any moment of an amend that adds data: the place
   CHECK(cuts > 20);
   CHECK(amended > 2);
   CHECK(amended < cuts);
+}
+
+TEST_CASE("slow: a second amend keeps the places of data that the first one added, wherever it is cut off") {
+  const auto engine = plain_engine();
+  train::Settings added = with_algebra();
+  added.emplace_back("data.cache_dir", "elsewhere");
+  train::Settings again = added;
+  again.emplace_back("optimizer.max_grad_norm", "0.5");
+  const std::string config = "runs/run/config.yaml", amended = "runs/run/config.amended.yaml";
+  // A run whose process died behind the entry of the first amend, before config.yaml was renewed.
+  const auto killed = [&] {
+    auto fs = begun_with_algebra(*engine);
+    const std::string before = fs->read_file(config).value();
+    REQUIRE(run::Run::open(train::mixed_config(added), {*fs, *engine}, true).ok());
+    const chain::Chain chain = chain_of(*fs);
+    const auto entry = std::get<chain::AmendEntry>(chain.links.back().entry);
+    check_ok(fs->write_file(amended, chain::amended_config_text(entry, fs->read_file(config).value())));
+    check_ok(fs->write_file(config, before));
+    check_ok(fs->sync_tree(""));
+    return fs;
+  };
+  int cuts = 0, second = 0;
+  for (int64_t at = 0;; ++at) {
+    const auto memory = killed();
+    io::FaultyFileSystem faulty(*memory);
+    faulty.inject(io::Fault::kCrash, at);
+    (void)run::Run::open(train::mixed_config(again), {faulty, *engine}, true).ok();
+    if (!faulty.triggered()) break;
+    memory->crash(static_cast<uint64_t>(at % 3));
+    ++cuts;
+    CAPTURE(at);
+    const auto recorded = open_recorded(*memory, "runs/run", models::builtin_models(), false);
+    REQUIRE_MESSAGE(recorded.ok(), recorded.error().message());
+    CHECK(recorded->config.data.cache_dir == "elsewhere");
+    second += recorded->periods.size() > 2;
+  }
+  CHECK(cuts > 5);
+  CHECK(second > 0);
+  CHECK(second < cuts);
 }
 
 TEST_CASE("controls: a stage a step late, or moments that were reset, are another run") {

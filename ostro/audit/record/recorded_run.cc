@@ -26,7 +26,7 @@ Result<train::CanonicalPrograms> read_programs(io::FileSystem& fs, const std::st
                                                const std::string& hash) {
   ASSIGN_OR_RETURN(const std::string text, fs.read_file(path, kMaxProgramBytes));
   auto programs = train::parse_programs(text);
-  if (!programs.ok()) return corrupt(fmt::format("{}: {}", path, programs.error().message()));
+  if (!programs.ok()) return program_file_error(path, programs.error());
   if (train::programs_hash(*programs) != hash)
     return corrupt(fmt::format("{} is not the program of the chain ({} there, {} here)", path, hash,
                                train::programs_hash(*programs)));
@@ -91,6 +91,12 @@ Status add_period(io::FileSystem& fs, const std::string& directory, const Period
 }
 
 }  // namespace
+
+Error program_file_error(const std::string& path, const Error& error) {
+  const bool is_unknown = error.code() == ErrorCode::kUnsupported;
+  return Error(is_unknown ? ErrorCode::kUnsupported : ErrorCode::kCorrupt,
+               fmt::format("{}: {}", path, error.message()));
+}
 
 const OpenedPeriod& RecordedRun::period_after(int64_t step) const {
   size_t i = periods.size() - 1;

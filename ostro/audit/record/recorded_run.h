@@ -47,6 +47,10 @@ struct RecordedRun {
 Result<RecordedRun> open_recorded(io::FileSystem& fs, const std::string& directory,
                                   models::ModelChoices models, bool stored_programs);
 
+// The error of a file of programs whose text could not be read: kCorrupt; kUnsupported for an op that this
+// version does not have, which a later one may have written.
+Error program_file_error(const std::string& path, const Error& error);
+
 // The floating-point operations of all steps, each counted from the programs of its period
 // (train::run_flops).
 double recorded_flops(const RecordedRun& run);

@@ -1,6 +1,7 @@
 #include "ostro/audit/sample/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ostro/base/check.h"
 
@@ -12,9 +13,12 @@ int64_t SamplePlan::steps() const {
   return sum;
 }
 
-SamplePlan plan_sample(const std::vector<int64_t>& states, const std::vector<int64_t>& drawn) {
+SamplePlan plan_sample(const std::vector<int64_t>& states, const std::vector<int64_t>& drawn,
+                       const std::vector<int64_t>& also) {
   SamplePlan plan{drawn, {}};
-  for (const int64_t step : drawn) {
+  std::set<int64_t> wanted(drawn.begin(), drawn.end());
+  wanted.insert(also.begin(), also.end());
+  for (const int64_t step : wanted) {
     const auto behind = std::lower_bound(states.begin(), states.end(), step);
     OSTRO_CHECK(behind != states.begin(), "no state before step {}", step);
     const int64_t from = *(behind - 1);

@@ -6,7 +6,7 @@
 
 namespace ostro::audit {
 
-// Steps from + 1 to `to`, replayed from the state after `from` steps; the last of them was drawn.
+// Steps from + 1 to `to`, replayed from the state after `from` steps; the last of them was asked for.
 struct Stretch {
   int64_t from = 0, to = 0;
   int64_t steps() const { return to - from; }
@@ -19,8 +19,10 @@ struct SamplePlan {
   int64_t steps() const;           // replayed in all
 };
 
-// Makes the plan that replays each drawn step from the newest state before it. `states` are the numbers of
-// steps, ascending, after which there is a state to begin from; the first is before all drawn steps.
-SamplePlan plan_sample(const std::vector<int64_t>& states, const std::vector<int64_t>& drawn);
+// Makes the plan that replays each drawn step, and those of `also`, from the newest state before it, no step
+// twice. `states` are the numbers of steps, ascending, after which there is a state to begin from; the first
+// is before all these steps.
+SamplePlan plan_sample(const std::vector<int64_t>& states, const std::vector<int64_t>& drawn,
+                       const std::vector<int64_t>& also = {});
 
 }  // namespace ostro::audit

@@ -156,6 +156,12 @@ TEST_CASE("each drawn step is replayed from the newest state before it") {
   const SamplePlan plan = plan_sample({0, 4, 8, 12}, {2, 4, 5, 7, 9, 13, 14});
   CHECK(plan.stretches == std::vector<Stretch>{{0, 4}, {4, 7}, {8, 9}, {12, 14}});
   CHECK(plan.steps() == 10);
+  // What is replayed besides is no draw, and nothing is replayed twice.
+  const SamplePlan ends = plan_sample({0, 5, 10}, {3, 7}, {1, 10});
+  CHECK(ends.drawn == std::vector<int64_t>{3, 7});
+  CHECK(ends.stretches == std::vector<Stretch>{{0, 3}, {5, 10}});
+  CHECK(plan_sample({0, 5, 10}, {5, 9}, {1, 10}).steps() == 10);
+  CHECK(plan_sample({0, 5}, {2, 10}, {1, 10}).stretches == std::vector<Stretch>{{0, 2}, {5, 10}});
   CHECK(plan_sample({0}, {160}).steps() == 160);
   CHECK(plan_sample({0, 160}, {160}).stretches == std::vector<Stretch>{{0, 160}});
 }

@@ -8,6 +8,7 @@
 #include "ostro/base/check.h"
 #include "ostro/batches/packing/pack_index_file.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/read/crc32c.h"
 
@@ -34,6 +35,7 @@ Result<std::shared_ptr<const PackIndex>> PackIndex::open(io::FileSystem& fs, con
       }
     }
     if (made) return corrupt(fmt::format("{}: cannot be read back as it was written", path));
+    RETURN_IF_ERROR(io::only_local(fs, folder, "token stores"));
     RETURN_IF_ERROR(fs.make_dirs(folder));
     ASSIGN_OR_RETURN(const auto lock, fs.lock(io::join_path(folder, "build.lock"), "packing"));
     RETURN_IF_ERROR(io::write_file_atomically(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "ostro/audit/record/check_checkpoints.h"
@@ -19,15 +20,13 @@
 namespace ostro::bundle {
 namespace {
 
-constexpr const char* kConfigFile = "config.yaml";
-
 struct Copy {
   std::string path;    // below the run's directory
   int64_t bytes = -1;  // from the beginning; -1: all
 };
 
 bool is_wanted(const std::string& name) {
-  static constexpr const char* kFiles[] = {kConfigFile,           "program.ir",
+  static constexpr const char* kFiles[] = {chain::kConfigFile,    "program.ir",
                                            "tokenizer.json",      "tokenizer_config.json",
                                            "chat_template.jinja", "reference.safetensors",
                                            "leaves.jsonl"};
@@ -53,9 +52,8 @@ Result<std::vector<Copy>> copies_of(io::FileSystem& fs, const std::string& run, 
                                     const RecordChoice& choice) {
   std::vector<Copy> out = {{chain::kChainFile, chain.bytes}};
   ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, fs.list(run));
-  const std::string config = io::base_name(chain::config_file(fs, run));
   for (const io::DirEntry& entry : entries) {
-    if (!entry.is_directory && (is_wanted(entry.name) || entry.name == config)) out.push_back({entry.name});
+    if (!entry.is_directory && is_wanted(entry.name)) out.push_back({entry.name});
     if (entry.is_directory && (entry.name == "additional_chat_templates" ||
                                entry.name == audit::kParentFolder || entry.name == audit::kMakerFolder))
       RETURN_IF_ERROR(add_state(fs, run, entry.name, [](const std::string&) { return true; }, out));
@@ -71,6 +69,26 @@ Result<std::vector<Copy>> copies_of(io::FileSystem& fs, const std::string& run, 
         fs, run, io::join_path(audit::kInitialFolder, checkpoint::step_directory(chain.genesis().step())),
         wanted, out));
   return out;
+}
+
+// The text that is copied in place of a file which can have the words of commands: the configuration, which
+// is the one in force, and manifests, into which earlier versions wrote the whole configuration. Nothing: the
+// file has no such words, and is copied as it is.
+Result<std::optional<std::string>> text_to_show(io::FileSystem& fs, const std::string& run,
+                                                const std::string& path) {
+  const std::string name = io::base_name(path);
+  std::string from = io::join_path(run, path);
+  if (name == chain::kConfigFile) {
+    if (path == chain::kConfigFile) from = chain::config_file(fs, run);
+    ASSIGN_OR_RETURN(const std::string config, fs.read_file(from));
+    return std::optional<std::string>(train::config_to_show(config));
+  }
+  if (name != checkpoint::kManifestName) return std::optional<std::string>();
+  ASSIGN_OR_RETURN(checkpoint::Manifest manifest, checkpoint::read_manifest(fs, io::parent_path(from)));
+  std::string config = train::config_to_show(manifest.info.config);
+  if (config == manifest.info.config) return std::optional<std::string>();
+  manifest.info.config = std::move(config);
+  return std::optional<std::string>(checkpoint::manifest_json(manifest));
 }
 
 // The record of sessions without what tells of the machine and its user.
@@ -117,9 +135,9 @@ Status copy_record(io::FileSystem& fs, const std::string& run, const chain::Chai
   for (const Copy& copy : copies) {
     const std::string to = io::join_path(place, copy.path), folder = io::parent_path(to);
     if (made.insert(folder).second) RETURN_IF_ERROR(fs.make_dirs(folder));
-    if (io::base_name(copy.path) == kConfigFile) {
-      ASSIGN_OR_RETURN(const std::string config, fs.read_file(io::join_path(run, copy.path)));
-      RETURN_IF_ERROR(fs.write_file(to, train::config_to_show(config)));
+    ASSIGN_OR_RETURN(const std::optional<std::string> text, text_to_show(fs, run, copy.path));
+    if (text) {
+      RETURN_IF_ERROR(fs.write_file(to, *text));
       continue;
     }
     RETURN_IF_ERROR(copy_file(

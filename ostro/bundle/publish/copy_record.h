@@ -2,8 +2,9 @@
 // own.
 //
 // It leaves out what does not decide the run and may describe the machine or have a secret: logs, metrics,
-// pages, the command lines and folders in run.json, and the commands in config.yaml (train::config_to_show).
-// Errors: those of reading and writing.
+// pages, the command lines and folders in run.json, and the words of commands in config.yaml and in manifests
+// of states (train::config_to_show). Of an amend that did not come to its end, the configuration that is in
+// force becomes config.yaml. Errors: those of reading and writing; kCorrupt for a manifest that is damaged.
 #pragma once
 
 #include <string>

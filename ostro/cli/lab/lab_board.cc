@@ -11,6 +11,7 @@
 
 #include "ostro/audit/sampled.h"
 #include "ostro/board/board.h"
+#include "ostro/board/confined_files.h"
 #include "ostro/board/evaluation.h"
 #include "ostro/board/limited_check.h"
 #include "ostro/chain/chain.h"
@@ -82,7 +83,8 @@ int new_verb(Args args) {
 
 Status enter(const Context& context, const std::string& bundle, const std::string& folder) {
   ASSIGN_OR_RETURN(board::Board board, board::Board::open(context.fs, folder));
-  ASSIGN_OR_RETURN(const board::Entry entry, board::open_entry(context, bundle));
+  board::ConfinedFiles files(context.fs, {bundle});
+  ASSIGN_OR_RETURN(const board::Entry entry, board::open_entry(context.in(files), bundle));
   RETURN_IF_ERROR(board.enter(context.fs, entry));
   return write_stdout(fmt::format("{}: entry {} of the board, run hash {}\nhead: {}\n", bundle,
                                   board.entries().size(), entry.chain.head(), board.head()));
@@ -158,7 +160,9 @@ Result<board::LimitedCheck> check(const Context& context, CheckWords words) {
     done.text += "the board keeps no outcome of it: another machine may check it\n";
     return done;
   }
+  const bool counted = done.outcome.counts();
   RETURN_IF_ERROR(board->record(context.fs, done.outcome, words.request));
+  if (counted && !done.outcome.counts()) done.text = board::check_text(done.outcome, track);  // a copy by now
   done.text += fmt::format("head: {}\n", board->head());
   return done;
 }

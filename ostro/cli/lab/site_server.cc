@@ -23,9 +23,10 @@ const char* type_of(const std::string& name) {
 
 }  // namespace
 
-Result<SiteServer> SiteServer::create(io::FileSystem& fs, Make make, std::string token) {
+Result<SiteServer> SiteServer::create(io::FileSystem& fs, Make make, std::string token,
+                                      std::chrono::milliseconds least) {
   ASSIGN_OR_RETURN(PrivateFolder scratch, PrivateFolder::make(temporary_dir(), "ostro-site-"));
-  return SiteServer(fs, std::move(make), std::move(token), std::move(scratch));
+  return SiteServer(fs, std::move(make), std::move(token), least, std::move(scratch));
 }
 
 Status SiteServer::make_anew() {
@@ -51,7 +52,12 @@ http::Response SiteServer::file(const std::string& name) {
     error_ = made.ok() ? "" : made.error().message();
     pace_.drawn(begin, Pace::Clock::now());
   }
-  if (!error_.empty()) return {503, "text/plain; charset=utf-8", error_ + "\n"};
+  // A page says why there is no newer one, and is loaded again; a former page still has its script.
+  if (!error_.empty() && (is_page || folder_.empty())) {
+    http::Response out{503, "text/plain; charset=utf-8", error_ + "\n"};
+    if (is_page) out.headers.emplace_back("Refresh", kSecondsToNext);
+    return out;
+  }
   if (!files_.contains(name)) return {404, "text/plain; charset=utf-8", "the site has no such file\n"};
   auto bytes = fs_->read_file(io::join_path(folder_, name));
   if (!bytes.ok()) return {503, "text/plain; charset=utf-8", bytes.error().message() + "\n"};

@@ -1,6 +1,7 @@
 // SiteServer: answers the requests to `ostro lab serve`: the pages of a lab, made anew as it goes on.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
@@ -20,25 +21,28 @@ class SiteServer {
   using Make = std::function<Result<bool>(const std::string& folder)>;
 
   // `fs` must outlive it. Requests must have the token; it is empty for a loopback address, where none is
-  // asked for. Error: no temporary folder can be made.
-  static Result<SiteServer> create(io::FileSystem& fs, Make make, std::string token);
+  // asked for. `least`: the time between two makings, at least. Error: no temporary folder can be made.
+  static Result<SiteServer> create(io::FileSystem& fs, Make make, std::string token,
+                                   std::chrono::milliseconds least = std::chrono::seconds(2));
 
   // "/" is the first page, other paths are those of the site's files. A path may begin with the token
   // ("/TOKEN/runs.html"), so that links between pages keep it. Pages are made anew for a request of one, so
   // rarely that it takes a twentieth of the time at most; while the lab is not done, they ask a browser to
-  // load them again. Any other path is answered with 404, a lab whose pages cannot be made with the reason.
+  // load them again. Any other path is answered with 404. While pages cannot be made, one is answered with
+  // 503 and the reason, and asks to be loaded again; other files are those of the pages before.
   http::Response answer(const http::Request& request);
 
   // Where its first page is, behind the address.
   std::string first_path() const { return token_.empty() ? "/" : "/" + token_ + "/"; }
 
  private:
-  SiteServer(io::FileSystem& fs, Make make, std::string token, PrivateFolder scratch)
+  SiteServer(io::FileSystem& fs, Make make, std::string token, std::chrono::milliseconds least,
+             PrivateFolder scratch)
       : fs_(&fs),
         make_(std::move(make)),
         token_(std::move(token)),
         gate_(token_),
-        pace_(std::chrono::milliseconds(2000)),
+        pace_(least),
         scratch_(std::move(scratch)) {}
   Status make_anew();
   http::Response file(const std::string& name);

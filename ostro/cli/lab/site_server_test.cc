@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
+
 #include "ostro/io/files/memory_file_system.h"
 
 namespace ostro::cli {
@@ -15,7 +17,7 @@ struct MadePages {
   bool is_done = false;
   std::string error;
 
-  SiteServer server(const std::string& token) {
+  SiteServer server(const std::string& token, std::chrono::milliseconds least = std::chrono::hours(1)) {
     auto made_server = SiteServer::create(
         fs,
         [this](const std::string& folder) -> Result<bool> {
@@ -26,7 +28,7 @@ struct MadePages {
           check_ok(fs.write_file(folder + "/data/run-1.js", "data"));
           return is_done;
         },
-        token);
+        token, least);
     REQUIRE_MESSAGE(made_server.ok(), made_server.error().message());
     return std::move(*made_server);
   }
@@ -85,6 +87,22 @@ TEST_CASE("a lab that is done is not loaded again; one that cannot be read is an
   const http::Response said = other.answer(local("/"));
   CHECK(said.status == 503);
   CHECK(said.body == "plan.yaml:3: wrong\n");
+  CHECK(is_loaded_again(said));
+  CHECK(other.answer(local("/site.js")).status == 503);  // there was never one
+}
+
+TEST_CASE("after an error pages load themselves again, and those that are shown keep their script") {
+  MadePages pages;
+  SiteServer server = pages.server("", std::chrono::milliseconds(0));
+  CHECK(server.answer(local("/")).status == 200);
+  pages.error = "small.lab/journal.jsonl: is being written";
+  http::Response said = server.answer(local("/"));
+  while (said.status == 200) said = server.answer(local("/"));  // until it may be made anew
+  CHECK(said.status == 503);
+  CHECK(is_loaded_again(said));
+  const http::Response data = server.answer(local("/data/run-1.js"));
+  CHECK(data.status == 200);
+  CHECK(data.body == "data");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/coordinator.h"
+#include "ostro/cluster/wire/secret.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/notice/signals.h"
 
@@ -181,6 +182,8 @@ int coordinator_command(Args args) {
   options->port = static_cast<int>(port);
   if (!journal.empty()) options->journal = journal;
   if (const char* secret = std::getenv("OSTRO_JOB_SECRET")) options->secret = secret;
+  if (const Status hard = cluster::check_secret(options->secret, options->tls); !hard.ok())
+    return report_error(hard.error());
   const auto code = coordinate(*config, std::move(*options), ways);
   return code.ok() ? *code : report_error(code.error());
 }

@@ -9,8 +9,8 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
-#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::cli {
@@ -48,7 +48,7 @@ std::function<std::optional<int>()> look_for_end(cluster::Coordinator& coordinat
 
 Result<std::unique_ptr<monitor::Monitor>> watch_job(const train::TrainConfig& config, const std::string& what,
                                                     const cluster::Coordinator& coordinator) {
-  ASSIGN_OR_RETURN(auto out, monitor::Monitor::create(io::local_file_system(), config));
+  ASSIGN_OR_RETURN(auto out, monitor::Monitor::create(io::default_file_system(), config));
   out->begin(what, [&coordinator] { return coordinator.watched(); });
   return out;
 }

@@ -76,6 +76,12 @@ Status check(const SlurmCall& call) {
 
 // Workers look for a relative folder of runs below the folder in which they run.
 Status check_folder(const SlurmCall& call, const train::TrainConfig& config) {
+  if (!io::path_scheme(config.trainer.log_dir).empty())
+    return unsupported(
+        fmt::format("trainer.log_dir: {} is in an object store; ostro launch slurm keeps the scripts and the "
+                    "output of its jobs in the run directory, which Slurm must see as a folder: name one on "
+                    "a disk that the nodes share, or start the workers by ostro launch ssh",
+                    config.trainer.log_dir));
   if (call.folder.empty() || std::filesystem::path(config.trainer.log_dir).is_absolute()) return {};
   return invalid_argument(
       fmt::format("--folder {}: the workers would look for trainer.log_dir, '{}', there, and this command "

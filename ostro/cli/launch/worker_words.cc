@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -67,7 +67,7 @@ std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words) {
   if (!place_of_config(words)) return words;
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   const std::string directory = train::run_directory(config);
   RETURN_IF_ERROR(fs.make_dirs(directory));
   const std::string kept = io::join_path(directory, kLaunchFile);
@@ -75,6 +75,8 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
   if (config.numerics.leaf_is_default)
     written.numerics.leaf_examples.reset();  // an amend keeps the run's own
   RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(written)));
+  // A worker reads its configuration from a disk: there the file that was given, which must be where it is.
+  if (fs.is_object_store(kept)) return words;
   return naming_kept_config(config, words);
 }
 

@@ -44,7 +44,7 @@ std::string help_text() {
       "cannot\n"
       "check; 75 training was stopped by a signal and saved, the same command goes on; 76 a worker lost its\n"
       "place among the workers, 77 it left them; a launcher may start another; 78 a coordinator ended alone "
-      "(--replaced).\n"
+      "(--replaced);\n79 the others have found a worker corrupt (trainer.cross_check).\n"
       "\nFirst steps:\n"
       "  ostro init texts/ && ostro train --config train.yaml    sizes for a folder of text, then the "
       "training\n"

@@ -16,7 +16,9 @@ enum ExitCode : int {
   kExitLostPlace = cluster::kExitLostPlace,  // 76, worker: it lost its place among the workers
   // 77, worker: it was asked to leave (SIGTERM), and the others have let it go
   kExitLeft = cluster::kExitLeft,
-  kExitReplaced = cluster::kExitReplaced  // 78, coordinator --replaced: it ended alone, and the job goes on
+  kExitReplaced = cluster::kExitReplaced,  // 78, coordinator --replaced: it ended alone, and the job goes on
+  // 79, worker: a majority of the others has found it to compute or to keep what they do not
+  kExitCorrupt = cluster::kExitCorrupt
 };
 
 }  // namespace ostro::cli

@@ -32,7 +32,8 @@ int worker_command(Args args) {
   if (auto code = args.parse()) return *code;
   if (request.slice.size() > 256)
     return report_error(invalid_argument(
-        fmt::format("--slice: a name of {} bytes; use one of 256 at most", request.slice.size())));
+        fmt::format("the slice (--slice, or OSTRO_SLICE): a name of {} bytes; use one of 256 at most",
+                    request.slice.size())));
   if (request.sharers < 1 || request.sharers > 1024)
     return report_error(
         invalid_argument(fmt::format("--sharers: {} is not a number from 1 to 1024", request.sharers)));

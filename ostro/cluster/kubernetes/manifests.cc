@@ -9,7 +9,9 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
-constexpr int64_t kCoordinatorGrace = 30;  // seconds from SIGTERM to SIGKILL; it ends at once
+// Seconds from SIGTERM to SIGKILL. It ends at once, but waits up to a minute for a command that gives an
+// alert.
+constexpr int64_t kCoordinatorGrace = 90;
 constexpr const char* kConfigFolder = "/etc/ostro";
 constexpr const char* kConfigOfPod = "/etc/ostro/config.yaml";
 

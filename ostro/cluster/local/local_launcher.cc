@@ -21,8 +21,8 @@
 #include "ostro/cluster/watch/kept_output.h"
 #include "ostro/cluster/watch/overheard.h"
 #include "ostro/cluster/wire/socket.h"
-#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
 
 extern char** environ;
 
@@ -32,9 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kGrace{10};  // from the end of the job to SIGTERM, and from there to SIGKILL
-constexpr std::chrono::seconds kLived{
-    60};                          // a worker that ran for so long was not at its start when it failed
-constexpr int kMostFailures = 3;  // in a row, in one place
+constexpr int kMostFailures = 3;            // in a row, in one place
 
 // Null-terminated pointers to strings that live as long as this object.
 class Words {
@@ -75,6 +73,7 @@ class Launcher {
       if (place < workers.names.size()) places_.back().name = workers.names[place];
       places_.back().machine = place < workers.machines.size() ? workers.machines[place] : place;
       failures_.resize(std::max(failures_.size(), places_.back().machine + 1));
+      corrupt_.resize(failures_.size());
     }
   }
   ~Launcher() {
@@ -123,6 +122,7 @@ class Launcher {
     Clock::time_point started;
     bool went = false;                       // the last one left as it was asked to, or stopped with the job
     int failures = 0;                        // in a row, of workers that ended with an error
+    int corrupt = 0;                         // workers that ended with kExitCorrupt
     std::optional<Clock::time_point> again;  // when another is tried after one that failed
   };
 
@@ -173,7 +173,7 @@ class Launcher {
       if (workers_.said) workers_.said(number, bytes);
       if (workers_.output_folder.empty()) return;
       if (place.output == nullptr) {
-        io::FileSystem& fs = io::local_file_system();
+        io::FileSystem& fs = io::default_file_system();
         (void)fs.make_dirs(workers_.output_folder);  // where it fails, so does writing, which is told
         place.output = std::make_unique<KeptOutput>(
             fs, io::join_path(workers_.output_folder, fmt::format("worker-{}.log", number)));
@@ -285,7 +285,9 @@ class Launcher {
       if (running() == 0) finish(code);
       return;
     }
-    if (Clock::now() - place.started > kLived) place.failures = 0, failures_[place.machine] = 0;
+    if (Clock::now() - place.started > workers_.lived)
+      place.failures = place.corrupt, failures_[place.machine] = corrupt_[place.machine];
+    if (code == kExitCorrupt) ++place.corrupt, ++corrupt_[place.machine];
     ++place.failures;
     const bool progress = workers_.progress && workers_.progress() > 0;
     if (running() < workers_.least && (!progress || place.failures >= kMostFailures)) {
@@ -387,6 +389,7 @@ class Launcher {
   Words envp_;
   std::vector<Place> places_;
   std::vector<int64_t> failures_;                  // in a row, by machine
+  std::vector<int64_t> corrupt_;                   // of them with kExitCorrupt, ever
   std::optional<Clock::time_point> over_, asked_;  // when the job ended; when it was asked to stop
   std::chrono::milliseconds grace_{0};             // from over_ to SIGTERM
   int64_t restarts_ = 0;

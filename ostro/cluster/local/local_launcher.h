@@ -29,6 +29,10 @@ inline constexpr int kExitInterrupted = 75;
 // A coordinator that ends alone, while its job goes on, exits with this status: another takes its place.
 inline constexpr int kExitReplaced = 78;
 
+// A worker that a majority of the others found to compute or to keep what they do not (trainer.cross_check)
+// exits with this status: it has failed by itself, however long it ran.
+inline constexpr int kExitCorrupt = 79;
+
 struct LocalWorkers {
   std::vector<std::string> command;            // program and arguments of every worker
   std::vector<std::vector<std::string>> more;  // further arguments, by the place of a worker; may be empty
@@ -48,6 +52,9 @@ struct LocalWorkers {
   // The rest of a place whose worker failed by itself, before another is tried there; it doubles with each
   // failure, up to `most_rest`.
   std::chrono::milliseconds rest{5'000}, most_rest{300'000};
+  // A worker that ran for so long was not at its start when it failed: then failures are counted anew, but
+  // for those with kExitCorrupt, which may come hours apart.
+  std::chrono::milliseconds lived{60'000};
   // Places with the same number here are on one machine; empty: each is alone. A machine on which
   // `left_out_after` workers in a row have failed by themselves is left out for `left_out_for`, with all its
   // places; then one more failure leaves it out again. 0: never.

@@ -153,6 +153,27 @@ exit 3)",
   CHECK(patient.log.find("left out") == std::string::npos);
 }
 
+TEST_CASE("a machine whose workers are found corrupt is left out, however long they ran") {
+  for (const int code : {kExitCorrupt, 3}) {
+    CAPTURE(code);
+    Shells shells(R"(
+[ "$1" = other ] && { while [ ! -e enough ]; do sleep 0.01; done; exit 0; }
+echo x >> all; [ $(wc -l < all) -lt 4 ] || touch enough
+exit )" + std::to_string(code),
+                  2, 1);
+    shells.workers.more = {{"sh", "bad"}, {"sh", "other"}};
+    shells.workers.machines = {0, 1};
+    shells.workers.left_out_after = 3;
+    shells.workers.left_out_for = milliseconds(30);
+    shells.workers.lived = milliseconds(0);  // each has run for longer
+    shells.workers.progress = [] { return 1; };
+    const int ended = shells.run();
+    if (code == kExitCorrupt) CHECK(ended == 0);
+    const bool left_out = shells.log.find("left out after 3 failures in a row") != std::string::npos;
+    CHECK_MESSAGE(left_out == (code == kExitCorrupt), shells.log);
+  }
+}
+
 TEST_CASE("where workers that have left come back, another is tried in their place") {
   Shells shells("mkdir first 2> /dev/null && exit 77; exit 0", 1, 1);
   shells.workers.back_after = milliseconds(10);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/json/file_header.h"
 #include "ostro/io/json/json_fields.h"
 
@@ -104,7 +103,7 @@ std::string cluster_json(const JobState& state) {
 }
 
 Status write_cluster_file(io::FileSystem& fs, const std::string& path, const JobState& state) {
-  return io::write_file_atomically(fs, path, cluster_json(state));
+  return fs.write_later(path, cluster_json(state));
 }
 
 Result<JobState> read_cluster_file(io::FileSystem& fs, const std::string& path) {

@@ -42,6 +42,8 @@ class Channel {
   bool wants_to_write() const;
   // Whether fill() has bytes that poll() does not know of.
   bool has_unread() const { return session_ && session_->has_unread(); }
+  // Whether bytes have come that next() has not given.
+  bool holds_bytes() const { return used_ < in_.size(); }
   // Returns whether any byte has come since the last call.
   bool heard();
   // Returns how many bytes were read and written since the last call.

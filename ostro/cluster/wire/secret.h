@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "ostro/base/error.h"
+
 namespace ostro::cluster {
 
 // Returns the proof that a side sends: an HMAC with the secret. `role` keeps the proof of one side from being
@@ -13,5 +15,10 @@ namespace ostro::cluster {
 // connection. A pure function.
 std::string proof(std::string_view secret, std::string_view role, std::string_view coordinator_nonce,
                   std::string_view member_nonce, std::string_view binding);
+
+// With TLS a process that connects is shown a signature that follows from the secret, and can test guesses
+// with it elsewhere. Error: kInvalidArgument for a secret that is too short for that. An empty one is the
+// business of tls::Certificates.
+Status check_secret(std::string_view secret, bool tls);
 
 }  // namespace ostro::cluster

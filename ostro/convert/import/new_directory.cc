@@ -5,6 +5,7 @@
 
 #include "ostro/base/failpoint.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::convert {
@@ -62,6 +63,7 @@ Status make_whole(io::FileSystem& fs, const std::string& out,
   const std::string clean = io::clean_path(out), work = clean + suffix;
   const std::string place = io::join_path(work, kWorkPlace), lock_path = io::join_path(work, kWorkLock);
   RETURN_IF_ERROR(refuse_foreign(fs, work, clean));
+  RETURN_IF_ERROR(io::only_local(fs, clean, "models and publications"));
   RETURN_IF_ERROR(fs.make_dirs(work));
   failpoint("new_directory");
   auto lock = fs.lock(lock_path, fmt::format("{}{}", kWorkOwner, ::getpid()));

@@ -8,6 +8,7 @@
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/levanter/levanter_ledger.h"
 #include "ostro/data/levanter/levanter_scan.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::data {
@@ -77,6 +78,7 @@ Result<StoreLedger> check_levanter_cache(io::FileSystem& fs, const std::string& 
   };
   ASSIGN_OR_RETURN(std::optional<StoreLedger> found, known());
   if (found) return std::move(*found);
+  RETURN_IF_ERROR(io::only_local(fs, cache_dir, "token stores"));
   RETURN_IF_ERROR(fs.make_dirs(cache_dir));
   auto lock = fs.lock(io::join_path(cache_dir, "build.lock"),
                       fmt::format("a check of the Levanter cache {}, process {}", place, getpid()));

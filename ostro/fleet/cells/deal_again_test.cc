@@ -46,7 +46,7 @@ TEST_CASE("when a worker is lost, the others write its cells from copies: the sa
         if (i != victim) left.push_back(&have[static_cast<size_t>(i)]);
       io::MemoryFileSystem fs;
       // What the interrupted attempt left is removed.
-      check_ok(fs.make_dirs(checkpoint::temporary_directory(kSaves, 8, "old")));
+      check_ok(fs.make_dirs(checkpoint::temporary_directory(fs, kSaves, 8, "old")));
       const Saved saved = finish_by(left, fs);
       REQUIRE_MESSAGE(saved.ok(), mesh.name, ": ", (saved.ok() ? "" : saved.error().message()));
       CHECK_MESSAGE(files_of(fs) == files_of(alone), mesh.name, ", without worker ", victim);

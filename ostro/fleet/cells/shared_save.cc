@@ -19,12 +19,24 @@ constexpr const char* kNothing = "/nothing";  // a key that is never set
 
 // Hashes are small, but there are many of them: they go through a file in a folder of its own. The store has
 // the SHA-256 of the file.
-std::string hashes_folder(const std::string& temporary) { return temporary + ".hashes.tmp"; }
+std::string hashes_folder(const std::string& attempt) { return attempt + ".hashes.tmp"; }
 
 // Of how many attempts to save a step there ever were, no two have the same mark.
 std::string new_mark() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+// The name of an attempt. On a disk it is the directory that the attempt writes.
+std::string name_attempt(const SharedSave& save, int64_t step) {
+  const std::string mark = new_mark();
+  const std::string place = checkpoint::temporary_directory(*save.fs, save.root, step, mark);
+  return save.fs->is_object_store(save.root) ? place + "." + mark + ".tmp" : place;
+}
+
+std::string place_of(const SharedSave& save, int64_t step, const std::string& attempt) {
+  if (!save.fs->is_object_store(save.root)) return attempt;
+  return checkpoint::temporary_directory(*save.fs, save.root, step);
 }
 
 Error failed(int64_t rank, int64_t step, const std::string& why) {
@@ -64,7 +76,7 @@ bool was_removed(const SharedSave& save, const std::string& temporary, const Err
   return true;
 }
 
-constexpr const char* kBegun = "/begun";  // the directory
+constexpr const char* kBegun = "/begun";  // the name of the attempt
 constexpr const char* kDone = "/done";
 std::string written_key(int64_t rank) { return fmt::format("/written/{}", rank); }
 
@@ -78,12 +90,12 @@ Status lead_writing(const SharedSave& save, const std::string& temporary, const 
   return Status();
 }
 
-Status collect_hashes(const SharedSave& save, const std::string& temporary, int64_t step,
+Status collect_hashes(const SharedSave& save, const std::string& attempt, int64_t step,
                       Collected& collected) {
   for (int64_t rank = 1; rank < save.size; ++rank) {
     ASSIGN_OR_RETURN(const std::string told, ask(save, written_key(rank)));
     if (told.starts_with(kFailed)) return failed(rank, step, told.substr(1));
-    const std::string path = io::join_path(hashes_folder(temporary), std::to_string(rank));
+    const std::string path = io::join_path(hashes_folder(attempt), std::to_string(rank));
     const auto text = save.fs->read_file(path);
     if (!text.ok())
       return failed(rank, step, text.error().message() + " (every worker must see the same files)");
@@ -101,19 +113,19 @@ checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, Unf
   const auto write = [save, snapshot]() -> Result<Saved> {
     io::FileSystem& fs = *save.fs;
     const int64_t step = snapshot->info.step;
-    const std::string temporary = checkpoint::temporary_directory(save.root, step, new_mark());
-    Status begun = begin_save(fs, save.root, temporary, step, snapshot->tensors);
-    if (begun.ok()) begun = fs.make_dirs(hashes_folder(temporary));
-    RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? temporary : kFailed + begun.error().message()));
+    const std::string attempt = name_attempt(save, step), temporary = place_of(save, step, attempt);
+    Status begun = begin_save(fs, save.root, temporary, snapshot->info, snapshot->tensors);
+    if (begun.ok()) begun = fs.make_dirs(hashes_folder(attempt));
+    RETURN_IF_ERROR(tell_others(save, kBegun, begun.ok() ? attempt : kFailed + begun.error().message()));
     if (!begun.ok()) return failed(save.rank, step, begun.error().message());
     const auto write_all = [&]() -> Result<Saved> {
       Collected collected(snapshot->info, snapshot->tensors);
       if (const Status own = lead_writing(save, temporary, *snapshot, collected); !own.ok())
         return own.error().code() == ErrorCode::kIo ? failed(save.rank, step, own.error().message())
                                                     : own.error();
-      RETURN_IF_ERROR(collect_hashes(save, temporary, step, collected));
+      RETURN_IF_ERROR(collect_hashes(save, attempt, step, collected));
       ASSIGN_OR_RETURN(Manifest manifest, collected.manifest());
-      RETURN_IF_ERROR(fs.remove_all(hashes_folder(temporary)));
+      RETURN_IF_ERROR(fs.remove_all(hashes_folder(attempt)));
       return finish_save(fs, save.root, temporary, std::move(manifest));
     };
     Result<Saved> saved = write_all();
@@ -133,8 +145,9 @@ checkpoint::AsyncSaver::Write lead_save(SharedSave save, CellSnapshot given, Unf
 
 checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, UnfinishedSave* unfinished) {
   const auto snapshot = std::make_shared<const CellSnapshot>(std::move(given));
-  const auto write = [save, snapshot](const std::string& temporary) -> Result<std::string> {
+  const auto write = [save, snapshot](const std::string& attempt) -> Result<std::string> {
     io::FileSystem& fs = *save.fs;
+    const std::string temporary = place_of(save, snapshot->info.step, attempt);
     ASSIGN_OR_RETURN(const bool there, fs.exists(temporary));
     if (!there)
       return not_found(temporary +
@@ -143,17 +156,18 @@ checkpoint::AsyncSaver::Write join_save(SharedSave save, CellSnapshot given, Unf
     ASSIGN_OR_RETURN(const auto hashes, write_cells(fs, temporary, snapshot->tensors, snapshot->cells));
     const std::string text = hashes_text(snapshot->cells, hashes);
     ASSIGN_OR_RETURN(const auto file,
-                     fs.create(io::join_path(hashes_folder(temporary), std::to_string(save.rank))));
+                     fs.create_once(io::join_path(hashes_folder(attempt), std::to_string(save.rank))));
     RETURN_IF_ERROR(file->append(text));
     RETURN_IF_ERROR(file->close());
     return sha256_hex(text);
   };
   // Ok: the leader has come to an end.
   const auto take_part = [save, snapshot, write]() -> Result<std::string> {
-    ASSIGN_OR_RETURN(const std::string temporary, ask(save, kBegun));
-    if (!temporary.starts_with(kFailed)) {
+    ASSIGN_OR_RETURN(const std::string attempt, ask(save, kBegun));
+    if (!attempt.starts_with(kFailed)) {
+      const std::string temporary = place_of(save, snapshot->info.step, attempt);
       const auto begun = save.fs->exists(temporary);
-      const Result<std::string> written = write(temporary);
+      const Result<std::string> written = write(attempt);
       if (!written.ok() && begun.ok() && *begun && was_removed(save, temporary, written.error()))
         return written.error();
       // A save of an epoch that has ended may have lost its folder to the next one.

@@ -4,6 +4,7 @@
 
 #include "ostro/fleet/check/check_draw.h"
 #include "ostro/fleet/check/detection_for_test.h"
+#include "ostro/fleet/check/part_votes.h"
 #include "ostro/fleet/check/votes.h"
 #include "ostro/numerics/threefry.h"
 
@@ -78,6 +79,47 @@ TEST_CASE("the majority names who differs, and no majority names nobody") {
   CHECK(votes_text({vote(0, 16)}) == "00000000000000100000000000000010 by worker 0");
   CHECK(Disagreement{.differ = {2}}.names(2));
   CHECK_FALSE(Disagreement{.differ = {2}}.names(1));
+}
+
+PartRead read(int64_t rank, uint64_t value, int64_t from) { return {rank, {{value, value}}, from}; }
+
+TEST_CASE("who keeps or hands on another value is named, and nobody who may have been given it") {
+  using Ranks = std::vector<int64_t>;
+  const auto judged = [](std::vector<PartVotes> parts) { return judge_parts(4, parts); };
+  CHECK(judged({{"a", {vote(0, 1), vote(2, 1)}, {read(0, 1, 0), read(1, 1, 0)}}}).text.empty());
+  // Of two copies none is right, also if one was read by several.
+  const Disagreement two = judged({{"a", {vote(0, 1), vote(2, 9)}, {read(1, 1, 0), read(3, 9, 2)}}});
+  CHECK(two.state_lost);
+  CHECK(two.differ.empty());
+  CHECK(two.text.starts_with("step 4: copies differ, and no majority says which is right: cells of a"));
+  // A worker that a majority names for another part has no vote: then the other copy is right.
+  const PartVotes all{"norm", {vote(0, 1), vote(1, 1), vote(2, 9)}, {}};
+  const Disagreement named = judged({{"a", {vote(0, 1), vote(2, 9)}, {}}, all});
+  CHECK_FALSE(named.state_lost);
+  CHECK(named.differ == Ranks{2});
+  // If another part stays undecided, the state is lost all the same.
+  const Disagreement lost = judged({{"a", {vote(0, 1), vote(1, 5)}, {}}, all});
+  CHECK(lost.state_lost);
+  CHECK(lost.differ.empty());
+  // 0 owns the part; 2 is in another slice, and passes it on to 3 and 4.
+  const auto relayed = [&](uint64_t at_1, uint64_t at_2, uint64_t at_3, uint64_t at_4) {
+    return judged({{"a",
+                    {vote(0, 1)},
+                    {read(0, 1, 0), read(1, at_1, 0), read(2, at_2, 0), read(3, at_3, 2), read(4, at_4, 2)}}})
+        .differ;
+  };
+  CHECK(relayed(1, 9, 9, 9) == Ranks{2});  // changed before it was passed on
+  CHECK(relayed(1, 9, 1, 1) == Ranks{2});  // and after
+  CHECK(relayed(1, 1, 9, 9) == Ranks{2});  // while it was passed on
+  CHECK(relayed(1, 1, 9, 1) == Ranks{3});  // after it came
+  CHECK(relayed(9, 9, 9, 9) == Ranks{0});  // while its owner sent it
+  CHECK(relayed(1, 9, 9, 7) == Ranks{2});  // 4 has another value than it was given, but 2 is the first
+  CHECK(judged({{"a", {vote(0, 1)}, {read(0, 5, 0), read(1, 1, 0)}}}).differ == Ranks{0});
+  // The only one that was given the part: it or the giver.
+  const Disagreement either = judged({{"a", {vote(0, 1)}, {read(0, 1, 0), read(1, 9, 0)}}});
+  CHECK(either.differ.empty());
+  CHECK_FALSE(either.state_lost);
+  CHECK(either.text.find("nothing says who changed them") != std::string::npos);
 }
 
 TEST_CASE("intervals of counts are those of the binomial distribution") {

@@ -19,6 +19,7 @@ constexpr std::chrono::milliseconds kLook{100};  // how often waiting threads se
 constexpr int kMostFailures = 20;                // epochs in a row that could not be formed
 constexpr std::chrono::milliseconds kMostRest{1000};
 constexpr int kMostUndecided = 3;  // disagreements without a majority
+constexpr int kMostSizes = 3;      // messages whose size differs, after which it was no bit that flipped
 
 std::string prepared_key(int64_t rank) { return fmt::format("prepared/{}", rank); }
 
@@ -131,7 +132,12 @@ Status Crew::try_form(const EpochView& epoch) {
   membership_.ready();
   RETURN_IF_ERROR(meet(epoch, stop_));
   ASSIGN_OR_RETURN(group_, membership_.connect(epoch, made->plan.mesh()));
-  if (made->plan.options.check.on()) group_ = dist::make_checked_group(std::move(group_));
+  if (made->plan.options.check.on())
+    group_ = dist::make_checked_group(std::move(group_),
+                                      [this, number = epoch.number](const auto& why, bool sizes) {
+                                        membership_.fault(number, why);
+                                        return !sizes || ++sizes_differed_ < kMostSizes;
+                                      });
   // old_ has the state until all workers have their cells of it. A plan that never had a state is no loss.
   if (old_ == nullptr) old_ = std::move(now_);
   now_ = std::move(made);

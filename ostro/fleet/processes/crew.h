@@ -146,7 +146,8 @@ class Crew {
   std::vector<double> leaf_seconds_;  // known_leaf_seconds()
   bool restarts_ = false, out_ = false, held_ = false, named_ = false;
   std::vector<Disagreement> disagreements_;
-  int undecided_ = 0;  // disagreements without a majority
+  int undecided_ = 0;                    // disagreements without a majority
+  std::atomic<int> sizes_differed_ = 0;  // messages of another size than was expected
 
   std::atomic<bool> carries_ = false;
 

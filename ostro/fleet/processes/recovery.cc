@@ -49,6 +49,14 @@ Recovery plan_recovery(const std::vector<Brought>& brought) {
   return out;
 }
 
+void leave_out_copies(std::vector<Brought>& brought, const Recovery& recovery) {
+  std::vector<int64_t> owners;
+  for (size_t i = 0; i < brought.size(); ++i)
+    if (recovery.brings[i]) owners.push_back(brought[i].rank);
+  for (Brought& b : brought)
+    if (std::find(owners.begin(), owners.end(), b.mirror_of) != owners.end()) b.mirror_of = -1;
+}
+
 std::optional<std::vector<Piece>> pieces_for(size_t k, int64_t to, std::optional<int64_t> mirror_of,
                                              const std::vector<Brought>& brought, const Recovery& recovery,
                                              const StateLayout& before, const StateLayout& now) {

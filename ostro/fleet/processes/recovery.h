@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ostro/fleet/workers/state_layout.h"
+#include "ostro/fleet/parts/state_layout.h"
 #include "ostro/fleet/workers/worker.h"
 
 namespace ostro::fleet {
@@ -38,6 +38,10 @@ struct Recovery {
 // worker that is one step behind are used when it can finish that step. Every worker computes the same
 // result, from the same descriptions.
 Recovery plan_recovery(const std::vector<Brought>& brought);
+
+// Makes the workers in `brought` bring no copies of cells whose owner brings them, too: where only a share of
+// the copies is compared with the owners (trainer.cross_check), a copy may be a wrong one.
+void leave_out_copies(std::vector<Brought>& brought, const Recovery& recovery);
 
 // One part of a state that moves: elements of array k, from one worker's cells to another's.
 struct Piece {

@@ -167,6 +167,7 @@ Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const Wo
   Settled out;
   for (const Brought& b : brought) out.leaf_seconds.push_back(b.leaf_seconds);
   if (recovery.epoch == 0) return out;
+  if (plan.options.check.on()) leave_out_copies(brought, recovery);
   const auto self = static_cast<size_t>(c.rank());
   const bool brings = recovery.brings[self];
   ASSIGN_OR_RETURN(StateLayout before, layout_of(recovery.size));

@@ -1,14 +1,12 @@
 #include "ostro/fleet/workers/copy_checks.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <numeric>
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
+#include "ostro/fleet/check/part_votes.h"
 #include "ostro/fleet/exchange/messages.h"
 
 namespace ostro::fleet {
@@ -45,21 +43,6 @@ Result<Fingerprint> print_of_copy(const CellCopy& copy, const Cells& own, const 
   return numerics::fingerprint_bytes(here.bytes());
 }
 
-// Adds what the votes on the cells of one box of array k say.
-void judge_copies(const WorkerPlan& plan, size_t k, const std::vector<Vote>& votes, Disagreement& found) {
-  const Judgement judged = judge(votes);
-  if (judged.agree) return;
-  if (!judged.decided) found.state_lost = true;
-  found.differ.insert(found.differ.end(), judged.differ.begin(), judged.differ.end());
-  std::string who;
-  for (const int64_t rank : judged.differ) who += fmt::format("{}{}", who.empty() ? "" : " and ", rank);
-  found.text += fmt::format("{}step {}: {}: cells of {} have the fingerprint {}",
-                            found.text.empty() ? "" : "; ", found.step,
-                            judged.decided ? fmt::format("worker {} has what the others have not", who)
-                                           : "copies differ, and no majority says which is right",
-                            plan.arrays.paths[k], votes_text(votes));
-}
-
 }  // namespace
 
 Status check_copies(const WorkerPlan& plan, runtime::Collectives& c, const Cells& own, const Cells& mirror,
@@ -81,18 +64,17 @@ Status check_copies(const WorkerPlan& plan, runtime::Collectives& c, const Cells
   std::iota(everyone.begin(), everyone.end(), 0);
   ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, everyone, mine, expected));
   std::vector<Reader> readers(received.begin(), received.end());
-  std::map<std::pair<size_t, Region>, std::vector<Vote>> votes;
-  for (const CellCopy& copy : copies)
-    votes[{copy.k, plan.state.box(copy.k, copy.of)}].push_back(
-        {copy.rank, readers[static_cast<size_t>(copy.rank)].value<Fingerprint>()});
-  Disagreement found{.step = checks.step};
-  for (const auto& [cells, list] : votes) judge_copies(plan, cells.first, list, found);
+  std::map<std::pair<size_t, Region>, PartVotes> votes;
+  for (const CellCopy& copy : copies) {
+    PartVotes& part = votes[{copy.k, plan.state.box(copy.k, copy.of)}];
+    part.name = plan.arrays.paths[copy.k];
+    part.kept.push_back({copy.rank, readers[static_cast<size_t>(copy.rank)].value<Fingerprint>()});
+  }
+  std::vector<PartVotes> parts;
+  for (auto& [cells, part] : votes) parts.push_back(std::move(part));
+  Disagreement found = judge_parts(checks.step, parts);
   checks.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (found.text.empty()) return Status();
-  // Without a majority on some cells all workers give up the state, also those that a majority named.
-  if (found.state_lost) found.differ.clear();
-  std::sort(found.differ.begin(), found.differ.end());
-  found.differ.erase(std::unique(found.differ.begin(), found.differ.end()), found.differ.end());
   const Error error = io_error(found.text);
   checks.disagreement = std::move(found);
   return error;

@@ -1,10 +1,14 @@
 // Leaves that two workers compute: the bits stay, no false alarm; a flipped bit is found, in the leaves that
 // were drawn and in no others, and the worker that made it is named.
 #include <algorithm>
+#include <bit>
 #include <mutex>
+#include <optional>
 
+#include "ostro/dist/loop_collectives.h"
 #include "ostro/fleet/check/detection_for_test.h"
 #include "ostro/fleet/workers/leaf_checks.h"
+#include "ostro/fleet/workers/worker.h"
 #include "ostro/fleet/workers/workers_for_test.h"
 #include "ostro/numerics/threefry.h"
 
@@ -107,6 +111,20 @@ TEST_CASE("checks change no bit, and honest workers agree") {
   CHECK(same(train_on(s, replicas, 2).state.params, train_alone(s, 2).state.params));
 }
 
+TEST_CASE("one worker checks itself whatever the mesh") {
+  train::TrainConfig c = tiny_config(4, {{"embed", 4}});
+  c.trainer.cross_check = 1;
+  c.trainer.sharding.mesh.axes = {{"replica", 2}, {"data", -1}};
+  c.trainer.sharding.parameter_axis_resources = {{"mlp", "replica"}};
+  const Setup s = make_setup(std::move(c));
+  const auto engine = interp::make_interpreter();
+  const auto runner = make_runner(s.programs, *engine, "none", s.config, 1);
+  REQUIRE_MESSAGE(runner.ok(), (runner.ok() ? "" : runner.error().message()));
+  const Trail t = train(s, **runner, *engine, 2);
+  CHECK(same(t, train_alone(s, 2)));
+  CHECK(t.steps[0].checked_leaves == 4);
+}
+
 TEST_CASE("rows are read of what may have to be computed, and no more") {
   RowShare share{.rows = 2, .workers = 3, .place = 1, .check = {0.5, 5}};
   for (int64_t step = 1; step <= 5; ++step) {
@@ -200,6 +218,142 @@ TEST_CASE("copies of cells that differ are found: a copy misses an update; unche
   CHECK(outcome(0, "stale_replica").empty());
   CHECK(outcome(1, "stale_replica").find("step 6: copies differ, and no majority says which is right") !=
         std::string::npos);
+}
+
+// Workers of which one can have a bit flipped in what it keeps of a state; and one step of them.
+class KeptBits {
+ public:
+  KeptBits(const Setup& s, const WorkerOptions& options, runtime::Engine& engine)
+      : s_(s), plan_(make_worker_plan(s.programs, engine, "none", options).value()) {
+    for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
+      workers_.push_back(std::make_unique<Worker>(plan_, rank));
+  }
+  const WorkerPlan& plan() const { return plan_; }
+  void adopt(const train::State& state) {
+    for (const auto& worker : workers_) check_ok(worker->adopt(state));
+  }
+
+  // In the cells of parameter k that `rank` owns, or in its copy of those of another worker.
+  void flip(int64_t rank, size_t k, bool in_copy) {
+    Worker& worker = *workers_[static_cast<size_t>(rank)];
+    Cells own = worker.own(), copies = worker.mirror();
+    Buffer& cells = in_copy ? copies.params[plan_.mirrored_place(k).value()] : own.params[k];
+    cells = Buffer::copy_of(cells.shape(), cells.bytes().data());
+    const auto values = cells.mutable_as<float>();
+    float& largest = *std::max_element(values.begin(), values.end());
+    largest = std::bit_cast<float>(std::bit_cast<uint32_t>(largest) ^ (1u << 20));
+    worker.adopt_cells(std::move(own), std::move(copies), worker.step_number());
+  }
+
+  // What all workers found; nothing when they agree, and then result() is that of the step.
+  std::optional<Disagreement> step(const train::BatchArrays& batch) {
+    const std::vector<float> scalars =
+        optim::step_scalars(s_.config.optimizer, 0, s_.config.trainer.num_train_steps);
+    (void)dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
+      auto done = workers_[static_cast<size_t>(c.rank())]->step(c, batch, scalars);
+      if (c.rank() == 0 && done.ok()) result_ = *done;
+      return done.ok() ? Status() : Status(done.error());
+    });
+    const std::optional<Disagreement> first = workers_[0]->checks().disagreement;
+    for (const auto& worker : workers_) {
+      const std::optional<Disagreement>& found = worker->checks().disagreement;
+      REQUIRE(found.has_value() == first.has_value());
+      if (found) CHECK((found->text == first->text && found->differ == first->differ));
+    }
+    return first;
+  }
+  const train::StepResult& result() const { return result_; }
+  int64_t steps_done() const { return workers_[0]->step_number(); }
+
+ private:
+  const Setup& s_;
+  const WorkerPlan plan_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  train::StepResult result_;
+};
+
+// The last parameter of which only one worker has each element; if `of_all`, one that all workers have. (A
+// row of the first one, the table of tokens, may be in no batch.)
+size_t parameter_of(const WorkerPlan& plan, bool of_all) {
+  for (size_t k = plan.n; k-- > 0;)
+    if (plan.gathered(k) != of_all) return k;
+  FAIL("no such parameter");
+  return 0;
+}
+
+TEST_CASE("slices: a bit of a copy changes no leaf and expels nobody; without checks it would") {
+  const Setup s = tiny(8, {{"embed", 4}});
+  const auto engine = interp::make_interpreter();
+  train::State from = train::initial_state(s.programs, *engine, 0).value();
+  const train::BatchArrays batch = batch_of(8, 1);
+  const auto options = [&](double rate) {
+    WorkerOptions o = checked(4, s, rate);
+    o.state_replicas = 1;
+    o.slices = {"a", "a", "b", "b"};
+    return o;
+  };
+  KeptBits honest(s, options(0), *engine), flipped(s, options(0.3), *engine);
+  honest.adopt(from);
+  REQUIRE_FALSE(honest.step(batch));
+  const int64_t holder = honest.plan().holders[0];
+  const size_t k = parameter_of(honest.plan(), false);
+  int64_t seen = 0;
+  for (int64_t step = 1; step <= 60; ++step) {
+    from.step = step - 1;
+    flipped.adopt(from);
+    flipped.flip(holder, k, true);
+    const std::optional<Disagreement> found = flipped.step(batch);
+    CHECK(found.has_value() == flipped.plan().options.check.array(step, static_cast<int64_t>(k)));
+    if (!found) CHECK(same(flipped.result(), honest.result()));
+    if (!found) continue;
+    ++seen;
+    CHECK(found->differ.empty());
+    CHECK(found->state_lost);
+    CHECK_MESSAGE(found->text.find("copies differ, and no majority") != std::string::npos, found->text);
+  }
+  CHECK(seen > 0);
+  KeptBits unchecked(s, options(0), *engine);
+  unchecked.adopt(from);
+  unchecked.flip(holder, k, true);
+  REQUIRE_FALSE(unchecked.step(batch));
+  CHECK_FALSE(same(unchecked.result(), honest.result()));  // slices read copies, so the bit matters
+}
+
+TEST_CASE("who reads a part that differs from the others' is not taken for one who computes wrongly") {
+  const Setup s = tiny(8, {{"embed", 4}});
+  const auto engine = interp::make_interpreter();
+  train::State from = train::initial_state(s.programs, *engine, 0).value();
+  const train::BatchArrays batch = batch_of(8, 1);
+  int64_t before_the_update = 0;
+  for (const bool in_slices : {false, true}) {
+    // Two workers own each part, one for {0, 1} and one for {2, 3}: each vote of leaves would name either.
+    WorkerOptions options = checked(4, s, 0.25);
+    options.sharding.mesh.axes = {{"replica", 2}, {"data", 2}};
+    if (in_slices) options.slices = {"a", "a", "b", "b"};
+    KeptBits flipped(s, options, *engine);
+    for (int64_t step = 1; step <= 40; ++step) {
+      from.step = step - 1;
+      flipped.adopt(from);
+      flipped.flip(step % 4, parameter_of(flipped.plan(), false), false);
+      const std::optional<Disagreement> found = flipped.step(batch);
+      if (!found) continue;
+      CHECK_MESSAGE(found->differ.empty(), found->text);
+      CHECK(found->state_lost);
+      CHECK(found->text.find("computes what the others do not") == std::string::npos);
+      before_the_update += flipped.steps_done() < step ? 1 : 0;
+    }
+  }
+  CHECK(before_the_update > 10);
+  // With a third owner the majority decides.
+  WorkerOptions three = checked(3, s, 1);
+  three.sharding.mesh.axes = {{"replica", 3}, {"data", 1}};
+  KeptBits flipped(s, three, *engine);
+  flipped.adopt(from);
+  flipped.flip(1, 0, false);
+  const std::optional<Disagreement> found = flipped.step(batch);
+  REQUIRE(found);
+  CHECK(found->differ == std::vector<int64_t>{1});
+  CHECK_MESSAGE(found->text.find("worker 1 has what the others have not") != std::string::npos, found->text);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using numerics::Fingerprint;
 
-// Of everything that a step uses of the leaf.
+// Of everything that a step uses of the leaf, and that the chain records of it.
 Result<Fingerprint> print_of_leaf(const LeafChecks::Results& results) {
   Bytes all;
   for (const runtime::Buffer& gradient : results.gradients) {
@@ -26,6 +26,7 @@ Result<Fingerprint> print_of_leaf(const LeafChecks::Results& results) {
   append_value(all, numbers.loss_sum);
   append_value(all, numbers.weight);
   for (const double sum : numbers.measures) append_value(all, sum);
+  for (const auto& print : numbers.gradient_prints) append_value(all, print);
   return numerics::fingerprint_bytes(all);
 }
 
@@ -71,18 +72,20 @@ Status LeafChecks::computed(int64_t leaf, const Results& results) {
   return Status();
 }
 
-Status LeafChecks::compare(runtime::Collectives& c, const Run& run, StepChecks& checks) {
+Status LeafChecks::compare(runtime::Collectives& c, const Run& run, const Parameters& parameters,
+                           StepChecks& checks) {
   if (checked_.empty()) return Status();
   phase("check leaves");
   pulse_phase("check", step_);
   const Clock::time_point begin = Clock::now();
-  const Status decided = decide(c, run, checks);
+  const Status decided = decide(c, run, parameters, checks);
   checks.leaves += static_cast<int64_t>(checked_.size());
   checks.seconds += seconds_of_check(begin);
   return decided;
 }
 
-Status LeafChecks::decide(runtime::Collectives& c, const Run& run, StepChecks& checks) {
+Status LeafChecks::decide(runtime::Collectives& c, const Run& run, const Parameters& parameters,
+                          StepChecks& checks) {
   std::vector<Told> list;
   for (size_t i = 0; i < checked_.size(); ++i) {
     list.push_back({i, checked_[i].owner, true});
@@ -94,6 +97,12 @@ Status LeafChecks::decide(runtime::Collectives& c, const Run& run, StepChecks& c
     if (!judge(votes_[i]).agree)
       for (const int64_t place : checked_[i].by.deciders) list.push_back({i, place, false});
   if (list.empty()) return Status();
+  ASSIGN_OR_RETURN(std::optional<Disagreement> apart, parameters());
+  if (apart) {
+    const Error error = io_error(apart->text);
+    checks.disagreement = std::move(apart);
+    return error;
+  }
   RETURN_IF_ERROR(tell(c, list, run));
   Disagreement found{.step = step_};
   for (size_t i = 0; i < checked_.size(); ++i) {

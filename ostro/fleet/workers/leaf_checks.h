@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "ostro/fleet/check/check_draw.h"
@@ -26,6 +27,8 @@ class LeafChecks {
   using Results = train::LeafResults<runtime::Buffer>;
   // Computes a leaf of any worker.
   using Run = std::function<Result<Results>(int64_t leaf)>;
+  // Compares the parameters that all workers read (compare_parameters).
+  using Parameters = std::function<Result<std::optional<Disagreement>>()>;
 
   // `plan` and `peers` (plan.leaf_peers(rank)) must outlive it.
   LeafChecks(const WorkerPlan& plan, const std::vector<int64_t>& peers, int64_t rank, int64_t step,
@@ -35,9 +38,10 @@ class LeafChecks {
   // Takes note of a leaf that this worker owns, before its gradients go into a sum. Errors: of the memory.
   Status computed(int64_t leaf, const Results& results);
   // All workers call it when their leaves are computed. Computes those that this worker has to check, and
-  // compares; where two differ, others decide. Fills in `checks`. Errors: kIo when workers disagree; those of
-  // `run` and of the collectives.
-  Status compare(runtime::Collectives& c, const Run& run, StepChecks& checks);
+  // compares. Where two differ, the parameters that they read are compared; if these are equal, others
+  // decide. Fills in `checks`. Errors: kIo when workers disagree; those of `run`, `parameters` and the
+  // collectives.
+  Status compare(runtime::Collectives& c, const Run& run, const Parameters& parameters, StepChecks& checks);
 
  private:
   // A result that one worker has to tell.
@@ -47,7 +51,7 @@ class LeafChecks {
     bool known;  // computed() has noted it
   };
   Status tell(runtime::Collectives& c, const std::vector<Told>& list, const Run& run);
-  Status decide(runtime::Collectives& c, const Run& run, StepChecks& checks);
+  Status decide(runtime::Collectives& c, const Run& run, const Parameters& parameters, StepChecks& checks);
   std::string name(int64_t rank) const;
 
   const WorkerPlan& plan_;

@@ -29,10 +29,13 @@ class SliceExchange {
   Result<CellBuffers> join_owned(runtime::Collectives& c, int64_t leaves, SubtreeSums& slice);
 
   // Returns the parameters as the leaf program reads them, from the cells `owned` of this worker and those of
-  // the others. What a worker of a slice has as copies is not sent to that slice: `copies` are those of this
-  // worker (GradientSchedule::gradients).
+  // the others. What a worker of a slice has as copies is not sent to that slice (but see copied_at):
+  // `copies` are those of this worker (GradientSchedule::gradients).
   Result<CellBuffers> gather(runtime::Collectives& c, const CellBuffers& owned,
                              const CellBuffers& copies) const;
+
+  // The worker from which `to` gets the part of array k that worker `of` owns; `to` itself if it has it.
+  int64_t source(size_t k, int64_t of, int64_t to) const;
 
   // Sends a message to all workers, and returns theirs, by place; expected[w]: the bytes of that of place w.
   Result<std::vector<Bytes>> spread(runtime::Collectives& c, const Bytes& mine,
@@ -59,7 +62,8 @@ class SliceExchange {
   // A worker that owns the part, and so has its cut.
   int64_t owner(const Part& p) const { return rank_of(routes_.first_owner(p.k, p.q)); }
   ir::Shape shape(const Part& p) const { return plan_.owned_shape(p.k, owner(p)); }
-  // The place in `slice` of the worker with copies of the part, if it has no owner there; -1: there is none.
+  // The place in `slice` of the worker whose copies of the part are read there, if it has no owner there; -1:
+  // there is none. With trainer.cross_check copies are not read: they are what owners are compared with.
   int64_t copied_at(const Part& p, int64_t slice) const;
   // The place in `slice` of the worker that has the part first and sends it to the others there.
   int64_t giver(const Part& p, int64_t slice) const {

@@ -195,5 +195,18 @@ TEST_CASE("slices: copies of cells are in another slice") {
   }
 }
 
+TEST_CASE("slices: where one has more than half of the workers, copies are on another host") {
+  const Arrangement a{.sizes = {3, 1}};
+  const Setup s = setup_of(a);
+  const auto engine = compiled_engine();
+  WorkerOptions options = worker_options(s.config, a.workers(), a.slices()).value();
+  options.hosts = {"h1", "h1", "h2", "h3"};
+  const WorkerPlan plan = make_worker_plan(s.programs, *engine, "none", options).value();
+  REQUIRE(plan.holders.size() == 4);
+  for (size_t rank = 0; rank < 4; ++rank)
+    CHECK(options.hosts[rank] != options.hosts[static_cast<size_t>(plan.holders[rank])]);
+  CHECK(same(train_in_slices(s, *engine, a, 2), train_alone(s, 2)));
+}
+
 }  // namespace
 }  // namespace ostro::fleet

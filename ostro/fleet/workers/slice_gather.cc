@@ -41,12 +41,24 @@ class SliceExchange::Gathering {
 };
 
 int64_t SliceExchange::copied_at(const Part& p, int64_t slice) const {
+  if (plan_.options.check.on()) return -1;
   if (plan_.holders.empty() || !plan_.state.owned_once[p.k] || routes_.owned_in(p.k, p.q, slice)) return -1;
   const int64_t holder = plan_.holders[static_cast<size_t>(owner(p))];
   const auto at = std::lower_bound(peers_.begin(), peers_.end(), holder);
   if (at == peers_.end() || *at != holder) return -1;  // it runs no other leaves
   const int64_t place = at - peers_.begin();
   return routes_.slice_of(place) == slice ? place : -1;
+}
+
+int64_t SliceExchange::source(size_t k, int64_t of, int64_t to) const {
+  const auto place_of = [&](int64_t rank) {
+    return std::lower_bound(peers_.begin(), peers_.end(), rank) - peers_.begin();
+  };
+  const Part p{k, routes_.part_of(k, place_of(of))};
+  const int64_t place = place_of(to), slice = routes_.slice_of(place), here = giver(p, slice);
+  if (routes_.part_of(k, place) == p.q) return to;
+  if (here != place) return rank_of(here);
+  return comes_from_afar(p, slice) ? rank_of(routes_.joiner(p.k, p.q, main_slice(p))) : to;
 }
 
 // Messages of a pair are added by both of its workers in the order of array and part.
@@ -83,11 +95,10 @@ Result<CellBuffers> SliceExchange::gather(runtime::Collectives& c, const CellBuf
       between.add(rank_of(from), {}, span);
       bytes = span;
     } else if (!is_own) {
-      const auto at = std::lower_bound(plan_.mirrored.begin(), plan_.mirrored.end(), p.k);
-      const auto index = static_cast<size_t>(at - plan_.mirrored.begin());
-      OSTRO_CHECK(index < copied.size(), "a worker keeps copies of {} parameters, not of number {}",
+      const std::optional<size_t> index = plan_.mirrored_place(p.k);
+      OSTRO_CHECK(index && *index < copied.size(), "a worker keeps copies of {} parameters, not of number {}",
                   copied.size(), p.k);
-      const Buffer& copy = copied[index];
+      const Buffer& copy = copied[*index];
       spmd::place(plan_.mesh(), owner(p), plan_.cut(p.k), copy, whole[p.k]);
       bytes = copy.bytes();
     }

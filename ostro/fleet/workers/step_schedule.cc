@@ -14,6 +14,7 @@
 #include "ostro/fleet/workers/gradient_schedule.h"
 #include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/fleet/workers/leaf_runs.h"
+#include "ostro/fleet/workers/parameter_checks.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {
@@ -46,7 +47,13 @@ class StepSchedule final : public GradientSchedule {
     LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
     ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
     const auto again = [&](int64_t leaf) { return run_leaf(c, batch, leaf, checks.step); };
-    RETURN_IF_ERROR(twice.compare(c, again, checks));
+    const auto source = [&](size_t k, int64_t of, int64_t to) {
+      return slices_ != nullptr ? slices_->source(k, of, to) : gathered_from(plan_, k, of, to);
+    };
+    const auto parameters = [&] {
+      return compare_parameters(plan_, c, peers_, {owned, copies, params_}, source, checks.step);
+    };
+    RETURN_IF_ERROR(twice.compare(c, again, parameters, checks));
     phase("share results");
     const auto leaves_of = [&](size_t place) {
       std::vector<int64_t> list(static_cast<size_t>(count(range(leaves, place))));
@@ -70,6 +77,8 @@ class StepSchedule final : public GradientSchedule {
     // Shares may change: memory is for the largest.
     if (plan_.options.measured_shares && peers_.size() > 1)
       load.partials = std::max(load.partials, most_partials(leaves));
+    // A leaf of another worker is computed again beside the sums of this one.
+    if (plan_.options.check.on()) load.partials = std::max(load.partials, finished + 1);
     load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
     add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
     if (slices_ != nullptr) {

@@ -59,9 +59,9 @@ bool splits_parameters_over_replica(const WorkerOptions& options) {
                      [](const auto& entry) { return entry.second == kReplicaAxis; });
 }
 
-// Neighbours in the order by host keep each other's cells, so far apart that they are on different hosts if
-// no host has more than half of the workers. The same with slices in place of hosts.
-std::vector<int64_t> holders_of(const std::vector<std::string>& hosts, int64_t workers) {
+// Neighbours in the order by name keep each other's cells, so far apart that they have different names if no
+// name is that of more than half of the workers. Names: of hosts or of slices.
+std::vector<int64_t> holders_by_name(const std::vector<std::string>& hosts, int64_t workers) {
   std::vector<int64_t> order(static_cast<size_t>(workers)), out(order.size());
   std::iota(order.begin(), order.end(), 0);
   const auto host = [&](int64_t rank) { return hosts.empty() ? "" : hosts[static_cast<size_t>(rank)]; };
@@ -75,6 +75,20 @@ std::vector<int64_t> holders_of(const std::vector<std::string>& hosts, int64_t w
   for (size_t i = 0; i < order.size(); ++i)
     out[static_cast<size_t>(order[i])] = order[(i + most) % order.size()];
   return out;
+}
+
+// In another slice if there is one for each worker's copy; if one slice has more than half of the workers, on
+// another host.
+std::vector<int64_t> holders_of(const WorkerPlan& plan) {
+  const int64_t workers = plan.mesh().size();
+  if (plan.slices.several()) {
+    std::vector<int64_t> out = holders_by_name(plan.options.slices, workers);
+    bool apart = true;
+    for (int64_t rank = 0; rank < workers; ++rank)
+      apart = apart && plan.slices.apart(rank, out[static_cast<size_t>(rank)]);
+    if (apart) return out;
+  }
+  return holders_by_name(plan.options.hosts, workers);
 }
 
 }  // namespace
@@ -162,6 +176,12 @@ int64_t WorkerPlan::mirrored_gradients() const {
   return std::count_if(mirrored.begin(), mirrored.end(), [this](size_t k) { return k < trained; });
 }
 
+std::optional<size_t> WorkerPlan::mirrored_place(size_t k) const {
+  const auto at = std::lower_bound(mirrored.begin(), mirrored.end(), k);
+  if (at == mirrored.end() || *at != k) return std::nullopt;
+  return static_cast<size_t>(at - mirrored.begin());
+}
+
 int64_t WorkerPlan::used_bytes(int64_t rank) const {
   int64_t bytes = 0;
   for (size_t k = 0; k < trained; ++k) bytes += used_shape(k, rank).bytes();
@@ -214,8 +234,7 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   if (options.state_replicas > 0 && workers > 1)
     for (size_t k = 0; k < plan.arrays.size(); ++k)
       if (plan.state.owned_once[k]) plan.mirrored.push_back(k);
-  if (!plan.mirrored.empty())
-    plan.holders = holders_of(plan.slices.several() ? options.slices : options.hosts, workers);
+  if (!plan.mirrored.empty()) plan.holders = holders_of(plan);
   for (size_t k = 0; k < plan.n; ++k) {
     plan.cuts.push_back(plan.owned(k));
     for (spmd::Split& s : plan.cuts.back())

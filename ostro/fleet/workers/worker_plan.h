@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "ostro/fleet/check/check_draw.h"
+#include "ostro/fleet/parts/state_layout.h"
+#include "ostro/fleet/parts/update_parts.h"
 #include "ostro/fleet/shares/leaf_shares.h"
 #include "ostro/fleet/slices/slices.h"
-#include "ostro/fleet/workers/state_layout.h"
-#include "ostro/fleet/workers/update_parts.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
@@ -33,8 +33,8 @@ struct WorkerOptions {
   // workers own anyway have no copy.
   int64_t state_replicas = 0;
   std::vector<std::string> hosts = {};  // of each worker, so that a copy is on another host; empty: one host
-  // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. With
-  // several slices copies are in another slice, not only on another host.
+  // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. If
+  // no slice has more than half of the workers, copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
   CheckDraw check = {};  // trainer.cross_check
   // trainer.shares: workers tell each other how long their leaves take, and shares may change. Only with
@@ -148,6 +148,8 @@ struct WorkerPlan {
   // element, and their arrays of the optimizer.
   std::vector<size_t> mirrored;
   int64_t mirrored_gradients() const;
+  // The place of array k in `mirrored`; nothing: it is not there.
+  std::optional<size_t> mirrored_place(size_t k) const;
   // The rank that `rank` mirrors; nothing when it mirrors none.
   std::optional<int64_t> mirror_of(int64_t rank) const;
   // True when `rank` is the first of the workers that hold the same elements of array k.

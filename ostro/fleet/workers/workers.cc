@@ -165,7 +165,9 @@ Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPro
   // One worker that checks itself needs the parts of several.
   if (workers == 1 && config.trainer.cross_check == 0)
     return train::make_step_runner(programs, engine, remat);
-  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(config, workers, std::move(slices)));
+  train::TrainConfig used = config;
+  if (workers == 1) used.trainer.sharding = train::ShardingOptions();  // nothing is split, whatever the mesh
+  ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(used, workers, std::move(slices)));
   return make_worker_runner(programs, engine, remat, options);
 }
 

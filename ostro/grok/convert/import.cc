@@ -180,8 +180,8 @@ Result<checkpoint::Saved> import_release(io::FileSystem& fs, const Release& rele
     manifest.tensors.push_back(p.spec);
     total += p.spec.bytes();
   }
-  const std::string temporary = checkpoint::temporary_directory(root, info.step);
-  RETURN_IF_ERROR(checkpoint::begin_save(fs, root, temporary, info.step, manifest.tensors));
+  const std::string temporary = checkpoint::temporary_directory(fs, root, info.step);
+  RETURN_IF_ERROR(checkpoint::begin_save(fs, root, temporary, info, manifest.tensors));
   Batch batch(fs, temporary, manifest);
   for (size_t t = 0; t < all.size(); ++t) {
     const std::vector<checkpoint::Box> boxes = checkpoint::cells_of(all[t].spec);

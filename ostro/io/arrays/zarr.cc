@@ -88,7 +88,7 @@ Result<ZarrArray> ZarrArray::create(FileSystem& fs, const std::string& path, Zar
   if (mode == ZarrWrite::kAtomic) {
     RETURN_IF_ERROR(write_file_atomically(fs, metadata, zarr_json(spec)));
   } else {
-    ASSIGN_OR_RETURN(const auto file, fs.create(metadata));
+    ASSIGN_OR_RETURN(const auto file, fs.create_once(metadata));
     RETURN_IF_ERROR(file->append(zarr_json(spec)));
     RETURN_IF_ERROR(file->close());
   }
@@ -179,7 +179,7 @@ Status ZarrArray::write_box(const Extents& start, const Extents& shape,
     if (mode_ == ZarrWrite::kAtomic) {
       return write_file_atomically(*fs_, path, [&](WritableFile& file) { return file.append(content); });
     }
-    ASSIGN_OR_RETURN(const auto file, fs_->create(path));
+    ASSIGN_OR_RETURN(const auto file, fs_->create_once(path));
     RETURN_IF_ERROR(file->append(content));
     return file->close();
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::io {
@@ -109,6 +110,15 @@ Result<std::vector<GlobWalk::Found>> walk_glob(FileSystem& fs, const std::string
 }  // namespace
 
 Result<std::string> FileSystem::read_file(const std::string& path, int64_t limit) {
+  // A local file that is replaced stays as it was for who has opened it; an object does not.
+  for (int i = 0; i < 3 && is_object_store(path); ++i) {
+    auto text = read_once(path, limit);
+    if (text.ok() || text.error().code() != ErrorCode::kCorrupt) return text;
+  }
+  return read_once(path, limit);
+}
+
+Result<std::string> FileSystem::read_once(const std::string& path, int64_t limit) {
   ASSIGN_OR_RETURN(auto file, open(path));
   if (file->size() > limit) {
     return corrupt(
@@ -130,6 +140,10 @@ Result<bool> FileSystem::exists(const std::string& path) {
   if (info.ok()) return true;
   if (info.error().code() == ErrorCode::kNotFound) return false;
   return info.error();
+}
+
+Status FileSystem::write_later(const std::string& path, std::string_view content) {
+  return write_file_atomically(*this, path, content);
 }
 
 Status FileSystem::remove_all(const std::string& path) {

@@ -106,6 +106,18 @@ class FileSystem {
   // also within this process.
   virtual Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) = 0;
 
+  // Whether the paths there are objects of a store: a file appears when it is synced or closed, and takes the
+  // place of the one before as a whole; a folder exists while something lies in it, and cannot be renamed.
+  virtual bool is_object_store(const std::string& /*path*/) { return false; }
+  // As create(), for a file that is not there. In an object store it fails (kIo) when it is finished, if
+  // another process has put other bytes there; the same bytes are fine.
+  virtual Result<std::unique_ptr<WritableFile>> create_once(const std::string& path) { return create(path); }
+  // Replaces a file that people look at, and that nothing depends on. On a disk at once, as
+  // write_file_atomically(); in an object store within seconds, and only the newest content.
+  virtual Status write_later(const std::string& path, std::string_view content);
+  // Removes a file, or a directory with everything below it; no error if it does not exist. Not atomic.
+  virtual Status remove_all(const std::string& path);
+
   // Reads a whole file. ErrorCode::kCorrupt when it has more than `limit` bytes; set a limit for files that
   // come from outside.
   Result<std::string> read_file(const std::string& path, int64_t limit = std::numeric_limits<int64_t>::max());
@@ -113,8 +125,6 @@ class FileSystem {
   Status write_file(const std::string& path, std::string_view content);
   // False when the path does not exist. Any other failure is an error.
   Result<bool> exists(const std::string& path);
-  // Removes a file, or a directory with everything below it; no error if it does not exist. Not atomic.
-  Status remove_all(const std::string& path);
   // The files (not directories) that match a pattern (glob_match in path.h). They are sorted bytewise, each
   // once, so the order depends on the names alone. A pattern without wildcards gives the file if it exists. A
   // wildcard does not match a leading "." of a path component.
@@ -123,6 +133,9 @@ class FileSystem {
   // for which `wanted` is false are left out. Errors: kNotFound when a listed file is gone.
   Result<std::vector<FoundFile>> find_files(const std::string& pattern,
                                             const std::function<bool(const std::string&)>& wanted = {});
+
+ private:
+  Result<std::string> read_once(const std::string& path, int64_t limit);
 };
 
 }  // namespace ostro::io

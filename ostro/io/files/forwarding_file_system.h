@@ -26,6 +26,7 @@ class ForwardingFileSystem : public FileSystem {
   Status sync_dir(const std::string& path) final;
   Status sync_tree(const std::string& path) final;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) final;
+  bool is_object_store(const std::string& path) final { return base_.is_object_store(path); }
 
  protected:
   enum class Operation {

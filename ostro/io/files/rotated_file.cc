@@ -28,7 +28,8 @@ Status RotatedFile::open() {
 Status RotatedFile::append(std::string_view text) {
   if (file_ == nullptr) RETURN_IF_ERROR(open());
   if (size_ > 0 && size_ + static_cast<int64_t>(text.size()) > most_) {
-    file_.reset();
+    const Status closed = std::exchange(file_, nullptr)->close();  // in an object store it sends the rest
+    RETURN_IF_ERROR(closed);
     RETURN_IF_ERROR(fs_.rename(path_, path_ + ".1"));
     RETURN_IF_ERROR(open());
   }

@@ -8,6 +8,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/io/s3/http.h"
+#include "ostro/io/s3/s3_text.h"
 
 namespace ostro::io {
 namespace {
@@ -30,12 +31,6 @@ size_t on_body(char* data, size_t size, size_t count, void* user) {
   return bytes > room ? 0 : bytes;  // fewer bytes than given: curl aborts
 }
 
-std::string trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return "";
-  return std::string(text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1));
-}
-
 size_t on_header(char* data, size_t size, size_t count, void* user) {
   auto& response = static_cast<Transfer*>(user)->response;
   const std::string_view line(data, size * count);
@@ -44,7 +39,7 @@ size_t on_header(char* data, size_t size, size_t count, void* user) {
   if (colon == std::string_view::npos) return line.size();
   std::string name(line.substr(0, colon));
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  response.headers[name] = trimmed(line.substr(colon + 1));
+  response.headers[name] = std::string(trimmed(line.substr(colon + 1)));
   return line.size();
 }
 
@@ -125,14 +120,22 @@ class CurlClient final : public HttpClient {
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options_.connect_seconds));
     curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1024L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_seconds));
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME,
+                     static_cast<long>(std::max(options_.stall_seconds, request.stall_seconds)));
     if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+    if (request.method == "PUT" || request.method == "POST") {
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+      curl_easy_setopt(curl, CURLOPT_POSTFIELDS,
+                       request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
+    }
+    if (request.method != "GET" && request.method != "HEAD")
+      curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
     const std::string& trusted = options_.ca_bundle.empty() ? system_certificates() : options_.ca_bundle;
     if (!trusted.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, trusted.c_str());
-    if (!options_.access_key.empty()) {
+    if (!request.access_key.empty()) {
       curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, fmt::format("aws:amz:{}:s3", options_.region).c_str());
-      curl_easy_setopt(curl, CURLOPT_USERNAME, options_.access_key.c_str());
-      curl_easy_setopt(curl, CURLOPT_PASSWORD, options_.secret_key.c_str());
+      curl_easy_setopt(curl, CURLOPT_USERNAME, request.access_key.c_str());
+      curl_easy_setopt(curl, CURLOPT_PASSWORD, request.secret_key.c_str());
     }
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -27,7 +28,16 @@ class FakeClock final : public RetryClock {
     now += ms;
     sleeps.push_back(ms);
   }
-  int64_t now = 0;
+  int64_t outside_ms() override {
+    const std::lock_guard lock(mutex_);
+    return now + asleep;
+  }
+  // The machine stands still, and what measures its own time does not see that.
+  void stand_still(int64_t ms) {
+    const std::lock_guard lock(mutex_);
+    asleep += ms;
+  }
+  int64_t now = 0, asleep = 0;
   std::vector<int64_t> sleeps;
 
  private:
@@ -39,6 +49,12 @@ class FakeClock final : public RetryClock {
 class FakeS3 final : public HttpClient {
  public:
   std::map<std::string, std::string> objects;
+  std::map<std::string, std::string> write_ids;               // of objects
+  std::map<std::string, std::map<int, std::string>> uploads;  // "bucket/key" to the parts of its upload
+  std::string date;                                           // of answers to HEAD, when not empty
+  std::string ignored;                                        // a condition that is not looked at: "If-Match"
+  std::vector<std::string> unfinished;                        // keys of old uploads, in pages of two
+  std::function<void(const std::string& line)> before;  // is told each line of the log before it is done
   size_t page = 3;
   std::deque<std::function<void(HttpResponse&)>> faults;
   std::vector<std::string> log;  // "GET bucket/key bytes=0-3"
@@ -85,6 +101,9 @@ class FakeS3 final : public HttpClient {
       if (header.starts_with("If-Match: ")) match = header.substr(10);
     }
     log.push_back(request.method + " " + path + (range.empty() ? "" : " " + range));
+    if (before) before(log.back());
+    if (request.method != "GET" && request.method != "HEAD")
+      return change(request, path, question == std::string::npos ? "" : request.url.substr(question + 1));
     if (question != std::string::npos) return listing(path, request.url.substr(question + 1));
     const auto found = objects.find(path);
     if (found == objects.end()) return refusal(404, "NoSuchKey", request.method);
@@ -93,7 +112,9 @@ class FakeS3 final : public HttpClient {
     HttpResponse response{.status = 200};
     response.headers = {{"etag", etag(content)},
                         {"last-modified", "Mon, 12 Oct 2009 17:50:30 GMT"},
-                        {"content-length", std::to_string(content.size())}};
+                        {"content-length", std::to_string(content.size())},
+                        {"x-amz-meta-ostro-write", write_ids[path]}};
+    if (!date.empty()) response.headers["date"] = date;
     if (request.method == "HEAD") return response;
     size_t begin = 0, last = content.size() - 1;
     REQUIRE(sscanf(range.c_str(), "bytes=%zu-%zu", &begin, &last) == 2);
@@ -112,12 +133,84 @@ class FakeS3 final : public HttpClient {
     return response;
   }
 
+  std::string field(const HttpRequest& request, const std::string& name) const {
+    if (name == ignored) return "";
+    for (const std::string& header : request.headers)
+      if (header.starts_with(name + ": ")) return header.substr(name.size() + 2);
+    return "";
+  }
+
+  HttpResponse change(const HttpRequest& request, const std::string& path, const std::string& query) {
+    if (request.method == "DELETE") {
+      if (query.empty()) objects.erase(path);
+      if (!query.empty()) uploads.erase(path);
+      return {.status = 204};
+    }
+    std::string body(reinterpret_cast<const char*>(request.body.data()), request.body.size());
+    if (query == "uploads=") {
+      uploads[path] = {};
+      write_ids[path + "?"] = field(request, "x-amz-meta-ostro-write");
+      HttpResponse response{.status = 200};
+      response.body = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
+      return response;
+    }
+    const std::string source = decoded(field(request, "x-amz-copy-source"));
+    if (!source.empty() && !objects.contains(source.substr(1))) return refusal(404, "NoSuchKey", "PUT");
+    if (!source.empty()) body = objects[source.substr(1)];
+    const std::string source_match = field(request, "x-amz-copy-source-if-match");
+    if (!source_match.empty() && source_match != etag(body)) return refusal(412, "PreconditionFailed", "PUT");
+    size_t begin = 0, last = 0;
+    if (sscanf(field(request, "x-amz-copy-source-range").c_str(), "bytes=%zu-%zu", &begin, &last) == 2)
+      body = body.substr(begin, last + 1 - begin);
+    HttpResponse response{.status = 200};
+    response.headers["etag"] = etag(body);
+    response.body = "<CopyPartResult><ETag>" + etag(body) + "</ETag></CopyPartResult>";
+    if (query.starts_with("partNumber=")) {
+      if (!uploads.contains(path)) return refusal(404, "NoSuchUpload", "PUT");
+      uploads[path][std::stoi(query.substr(11))] = body;
+      return response;
+    }
+    const std::string match = field(request, "If-Match");
+    const auto there = objects.find(path);
+    if (!match.empty() && there == objects.end()) return refusal(404, "NoSuchKey", "PUT");
+    if ((!match.empty() && match != etag(there->second)) ||
+        (!field(request, "If-None-Match").empty() && there != objects.end()))
+      return refusal(412, "PreconditionFailed", "PUT");
+    write_ids[path] = field(request, "x-amz-meta-ostro-write");
+    if (query.starts_with("uploadId=")) {
+      if (!uploads.contains(path)) return refusal(404, "NoSuchUpload", "POST");
+      body.clear();
+      for (const auto& [number, part] : uploads[path]) body += part;
+      uploads.erase(path);
+      write_ids[path] = write_ids[path + "?"];
+      response.body =
+          "<CompleteMultipartUploadResult><ETag>" + etag(body) + "</ETag></CompleteMultipartUploadResult>";
+    }
+    objects[path] = body;
+    return response;
+  }
+
   HttpResponse listing(const std::string& path, const std::string& query) {
     std::map<std::string, std::string> values;
     for (size_t begin = 0; begin < query.size();) {
       const size_t end = std::min(query.find('&', begin), query.size()), equal = query.find('=', begin);
       values[query.substr(begin, equal - begin)] = decoded(query.substr(equal + 1, end - equal - 1));
       begin = end + 1;
+    }
+    if (values.contains("uploads")) {
+      const auto from = std::upper_bound(unfinished.begin(), unfinished.end(), values["key-marker"]);
+      const auto end = unfinished.end() - from > 2 ? from + 2 : unfinished.end();
+      std::string rows;
+      for (auto at = from; at != end; ++at)
+        rows += "<Upload><Key>" + *at + "</Key><UploadId>u</UploadId><Initiated>2009-10-12T17:50:30.000Z" +
+                "</Initiated></Upload>";
+      if (end != unfinished.end())
+        rows += "<IsTruncated>true</IsTruncated><NextKeyMarker>" + *std::prev(end) +
+                "</NextKeyMarker><NextUploadIdMarker>u</NextUploadIdMarker>";
+      HttpResponse page_of_uploads{.status = 200};
+      page_of_uploads.body = "<ListMultipartUploadsResult>" + rows + "</ListMultipartUploadsResult>";
+      if (!date.empty()) page_of_uploads.headers["date"] = date;
+      return page_of_uploads;
     }
     const std::string bucket = path.substr(0, path.find('/')) + "/", prefix = bucket + values["prefix"];
     if (objects.lower_bound(bucket) == objects.end()) return refusal(404, "NoSuchBucket", "GET");

@@ -4,19 +4,23 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 namespace ostro::io {
 
-// A request without a body.
 struct HttpRequest {
-  std::string method = "GET";  // or HEAD
+  std::string method = "GET";  // or HEAD, PUT, POST, DELETE
   std::string url;
   std::vector<std::string> headers;  // "Name: value"
-  int64_t max_body = 0;              // bytes; a longer body is cut, see HttpResponse::body_too_long
-  std::stop_token stop;              // stops the transfer, which then fails
+  std::span<const std::byte> body;   // of PUT and POST; must live until the request is done
+  // For AWS Signature Version 4. Without an access key the request is not signed.
+  std::string access_key, secret_key;
+  int64_t max_body = 0;       // bytes; a longer body is cut, see HttpResponse::body_too_long
+  int64_t stall_seconds = 0;  // of this request, when more than the client's: the server works meanwhile
+  std::stop_token stop;       // stops the transfer, which then fails
 };
 
 struct HttpResponse {
@@ -37,8 +41,7 @@ class HttpClient {
 };
 
 struct CurlOptions {
-  // For AWS Signature Version 4. Without an access key, requests are not signed.
-  std::string access_key, secret_key, region;
+  std::string region;     // for signatures
   std::string ca_bundle;  // file of certificates to trust; empty: the system's
   int64_t connect_seconds = 10;
   int64_t stall_seconds = 30;  // a transfer fails after this long below 1 KiB/s

@@ -12,10 +12,12 @@ class RetryClock {
  public:
   virtual ~RetryClock() = default;
   virtual int64_t now_ms() = 0;  // monotonic
+  // Monotonic, and counts also the time in which the machine slept or its virtual machine stood still.
+  virtual int64_t outside_ms() = 0;
   // Returns early when a stop is requested.
   virtual void sleep_ms(int64_t ms, std::stop_token stop) = 0;
 };
-// The steady clock of the system. Lives as long as the process; thread-safe.
+// The clocks of the system. Lives as long as the process; thread-safe.
 RetryClock& system_retry_clock();
 
 // Exponential backoff: the pause before attempt n + 1 is first_delay_ms * 2^(n - 1), at most max_delay_ms,

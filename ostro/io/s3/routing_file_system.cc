@@ -73,6 +73,19 @@ class RoutingFileSystem final : public FileSystem {
     ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
     return fs->sync_tree(path);
   }
+  Result<std::unique_ptr<WritableFile>> create_once(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->create_once(path);
+  }
+  Status write_later(const std::string& path, std::string_view content) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->write_later(path, content);
+  }
+  Status remove_all(const std::string& path) override {
+    ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
+    return fs->remove_all(path);
+  }
+  bool is_object_store(const std::string& path) override { return path_scheme(path) == "s3://"; }
   Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override {
     ASSIGN_OR_RETURN(FileSystem* const fs, of(path));
     return fs->lock(path, owner);

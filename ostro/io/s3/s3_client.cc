@@ -7,6 +7,8 @@
 #include <ctime>
 
 #include "ostro/base/log.h"
+#include "ostro/base/sha256.h"
+#include "ostro/io/s3/s3_text.h"
 #include "ostro/io/s3/s3_xml.h"
 
 namespace ostro::io {
@@ -16,19 +18,26 @@ constexpr int64_t kMaxMessage = 1 << 20;   // body of an error
 constexpr int64_t kMaxListing = 16 << 20;  // a page has at most 1000 names of 1 KiB
 constexpr const char* kEmptySha256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-std::string percent_encoded(std::string_view text, bool keep_slash) {
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~' || (keep_slash && c == '/');
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
+bool is_expired(std::string_view code) {
+  return code == "ExpiredToken" || code == "ExpiredTokenException" || code == "TokenRefreshRequired" ||
+         code == "InvalidToken";
 }
 
-std::string header(const HttpResponse& response, const char* name) {
-  const auto found = response.headers.find(name);
-  return found == response.headers.end() ? "" : found->second;
+// An answer to HEAD has no body that would say so.
+bool may_be_expired(const HttpRequest& request, const HttpResponse& response) {
+  const int status = response.status;
+  if (status != 400 && status != 401 && status != 403) return false;
+  return request.method == "HEAD" || is_expired(parse_s3_message(response.body).code);
+}
+
+HttpRequest with_keys(const HttpRequest& request, const S3Keys& keys, const std::string& body_sha256) {
+  HttpRequest out = request;
+  if (keys.access_key.empty()) return out;
+  out.access_key = keys.access_key, out.secret_key = keys.secret_key;
+  out.headers.push_back(fmt::format("x-amz-content-sha256: {}", body_sha256));
+  if (!keys.session_token.empty())
+    out.headers.push_back(fmt::format("x-amz-security-token: {}", keys.session_token));
+  return out;
 }
 
 std::optional<int64_t> as_number(std::string_view text) {
@@ -38,7 +47,8 @@ std::optional<int64_t> as_number(std::string_view text) {
   return value;
 }
 
-// "Mon, 12 Oct 2009 17:50:30 GMT"
+}  // namespace
+
 std::optional<int64_t> parse_http_date(const std::string& text) {
   std::tm time{};
   const char* end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time);
@@ -46,22 +56,13 @@ std::optional<int64_t> parse_http_date(const std::string& text) {
   return static_cast<int64_t>(timegm(&time));
 }
 
-}  // namespace
-
 Result<S3Options> s3_options(const std::function<std::string(const char*)>& get) {
   const auto either = [&get](const char* first, const char* second) {
     std::string value = get(first);
     return value.empty() ? get(second) : value;
   };
   S3Options options;
-  options.access_key = get("AWS_ACCESS_KEY_ID");
-  options.secret_key = get("AWS_SECRET_ACCESS_KEY");
-  options.session_token = get("AWS_SESSION_TOKEN");
-  if (options.access_key.empty() != options.secret_key.empty())
-    return invalid_argument(
-        fmt::format("{} is set and {} is not; set both, or none for public buckets",
-                    options.access_key.empty() ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID",
-                    options.access_key.empty() ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY"));
+  ASSIGN_OR_RETURN(options.credentials, credential_places(get));
   if (const std::string region = either("AWS_REGION", "AWS_DEFAULT_REGION"); !region.empty())
     options.region = region;
   options.endpoint = either("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
@@ -82,6 +83,7 @@ Result<S3Options> s3_options(const std::function<std::string(const char*)>& get)
   };
   RETURN_IF_ERROR(number("AWS_MAX_ATTEMPTS", 1, 1000, options.retry.attempts));
   RETURN_IF_ERROR(number("OSTRO_S3_STALL_SECONDS", 1, 3600, options.stall_seconds));
+  RETURN_IF_ERROR(number("OSTRO_S3_LEASE_SECONDS", 5, 3600, options.lease_seconds));
   return options;
 }
 
@@ -116,27 +118,28 @@ HttpRequest S3Client::new_request(const char* method, const S3Path& path, const 
   request.method = method;
   request.url = std::move(url);
   request.max_body = kMaxMessage;
-  if (!options_.access_key.empty())
-    request.headers.push_back(fmt::format("x-amz-content-sha256: {}", kEmptySha256));
-  if (!options_.session_token.empty())
-    request.headers.push_back(fmt::format("x-amz-security-token: {}", options_.session_token));
   return request;
 }
 
 // The verdict on any answer that is not a success.
-S3Client::Verdict S3Client::refusal(const HttpResponse& response) {
+S3Client::Verdict S3Client::refusal(const HttpResponse& response, bool reads) const {
   if (response.status == 0) return {Verdict::kRetry, response.failure};
   const S3Message message = parse_s3_message(response.body);
   std::string why = fmt::format("status {}", response.status);
   if (!message.code.empty()) why += fmt::format(" ({}: {})", message.code, message.text);
   const int status = response.status;
+  if (status == 501 || status == 505) return {Verdict::kFail, why, ErrorCode::kUnsupported};
   if (status == 408 || status == 429 || status >= 500 || message.code == "RequestTimeout")
     return {Verdict::kRetry, why};
   if (status < 300 && !response.failure.empty()) return {Verdict::kRetry, response.failure};
   if (status == 404) return {Verdict::kFail, why, ErrorCode::kNotFound};
   if (status == 412) return {Verdict::kFail, "changed while it was read", ErrorCode::kCorrupt};
-  if (status == 401 || status == 403)
-    why += "; the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY may not read it (or it does not exist)";
+  if (is_expired(message.code))
+    why += fmt::format("; the keys in {} have expired or are not valid: put new ones there",
+                       credentials_.place());
+  else if (status == 401 || status == 403)
+    why += fmt::format("; the keys in {} may not {}", credentials_.place(),
+                       reads ? "read it (or it does not exist)" : "write it");
   if (const std::string region = header(response, "x-amz-bucket-region");
       (status / 100 == 3 || status == 400) && !region.empty())
     why += fmt::format("; the bucket is in region {}: set AWS_REGION", region);
@@ -145,11 +148,24 @@ S3Client::Verdict S3Client::refusal(const HttpResponse& response) {
 
 // Sends the request until `judge` calls an answer good or final, the attempts are used up, or the next pause
 // would exceed the total time. `what` names the request in errors, and seeds the jitter of the pauses.
-Result<HttpResponse> S3Client::request(HttpRequest request, const std::string& what, const Judge& judge) {
+Result<HttpResponse> S3Client::request(HttpRequest request, const std::string& what, const Judge& judge,
+                                       const MayGoOn& may_go_on) {
   const int64_t begin = clock_.now_ms();
+  const std::string hash = request.body.empty() ? kEmptySha256 : sha256_hex(request.body);
+  if (!request.stop.stop_possible()) request.stop = stop_.get_token();
+  bool renewed = false;
   for (int attempt = 1;; ++attempt) {
-    HttpResponse response = http_.perform(request);
+    if (may_go_on) RETURN_IF_ERROR(may_go_on());
+    const auto keys = credentials_.keys();
+    if (!keys.ok()) return keys.error().with_context(what);
+    HttpResponse response = http_.perform(with_keys(request, *keys, hash));
     const Verdict verdict = judge(response);
+    if (!renewed && verdict.what == Verdict::kFail && may_be_expired(request, response)) {
+      const auto others = credentials_.renew(*keys);
+      if (!others.ok()) return others.error().with_context(what);
+      renewed = *others;
+      if (renewed) continue;
+    }
     if (verdict.what == Verdict::kGood) return response;
     if (verdict.what == Verdict::kFail) return Error(verdict.code, fmt::format("{}: {}", what, verdict.why));
     const int64_t delay = options_.retry.delay_ms(attempt, what);
@@ -170,7 +186,8 @@ Result<S3Object> S3Client::head(const S3Path& path) {
     const auto size = as_number(header(response, "content-length"));
     const auto modified = parse_http_date(header(response, "last-modified"));
     if (!size || !modified) return std::nullopt;
-    return S3Object{*size, *modified, header(response, "etag")};
+    return S3Object{*size, *modified, header(response, "etag"), header(response, "x-amz-meta-ostro-write"),
+                    parse_http_date(header(response, "date")).value_or(0)};
   };
   ASSIGN_OR_RETURN(const HttpResponse response,
                    request(new_request("HEAD", path, ""), path.url(), [&](const HttpResponse& r) -> Verdict {

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <map>
 
+#include "ostro/base/log.h"
+#include "ostro/base/parallel.h"
 #include "ostro/base/sha256.h"
 #include "ostro/io/files/lfs_pointer.h"
 #include "ostro/io/read/read_ahead.h"
+#include "ostro/io/s3/object_lock.h"
+#include "ostro/io/s3/object_writer.h"
+#include "ostro/io/s3/pending_writes.h"
 
 namespace ostro::io {
 namespace {
@@ -19,12 +26,20 @@ FileInfo file_info(const S3Object& object) {
   return {object.size, object.modified * 1'000'000'000 + fraction % 1'000'000'000, false};
 }
 
-Error read_only(std::string_view what, const std::string& path) {
-  return unsupported(
-      fmt::format("{}: cannot {}: s3:// can only be read (an object store has no appends, atomic renames or "
-                  "locks); write to a local directory, and copy it when it is finished",
-                  path, what));
-}
+// `end` is called when the lock is given back.
+class HeldLock final : public FileLock {
+ public:
+  HeldLock(std::shared_ptr<ObjectLock> lock, std::function<void(ObjectLock&)> end)
+      : lock_(std::move(lock)), end_(std::move(end)) {}
+  ~HeldLock() override { end_(*lock_); }
+
+ private:
+  std::shared_ptr<ObjectLock> lock_;
+  std::function<void(ObjectLock&)> end_;
+};
+
+constexpr int kRemovalsAtATime = 8;        // removals at a time
+constexpr int64_t kOldUpload = 24 * 3600;  // seconds
 
 class S3File final : public RandomAccessFile {
  public:
@@ -57,11 +72,13 @@ class S3File final : public RandomAccessFile {
 class S3FileSystem : public FileSystem {
  public:
   S3FileSystem(S3Options options, HttpClient& http, RetryClock& clock)
-      : client_(std::move(options), http, clock) {}
+      : client_(std::move(options), http, clock) {
+    client_.ask_before_changes([this](const S3Path& path, bool adds) { return may_change(path, adds); });
+  }
 
   Result<std::unique_ptr<RandomAccessFile>> open(const std::string& path) override {
-    ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
-    if (parsed.key.empty()) return invalid_argument(fmt::format("{}: names no object of the bucket", path));
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    RETURN_IF_ERROR(pending_.send(parsed.url(), false));
     ASSIGN_OR_RETURN(const S3Object object, client_.head(parsed));
     auto file = std::make_unique<S3File>(client_, parsed, object, budget_);
     RETURN_IF_ERROR(refuse_lfs_pointer(*file));
@@ -71,6 +88,7 @@ class S3FileSystem : public FileSystem {
   // An object of this key is a file; otherwise a key below it makes the path a directory.
   Result<FileInfo> stat(const std::string& path) override {
     ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
+    RETURN_IF_ERROR(pending_.send(parsed.url(), /*below=*/true));
     Status absent;
     if (!parsed.key.empty()) {
       const Result<S3Object> object = client_.head(parsed);
@@ -85,6 +103,7 @@ class S3FileSystem : public FileSystem {
 
   Result<std::vector<DirEntry>> list(const std::string& path) override {
     ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
+    RETURN_IF_ERROR(pending_.send(parsed.url(), /*below=*/true));
     ASSIGN_OR_RETURN(const S3Listing listing, client_.list(parsed));
     std::vector<DirEntry> entries;
     for (const S3Listing::File& file : listing.files)
@@ -96,26 +115,157 @@ class S3FileSystem : public FileSystem {
     return entries;
   }
 
+  bool is_object_store(const std::string&) override { return true; }
+
   Result<std::unique_ptr<WritableFile>> create(const std::string& path) override {
-    return read_only("create", path);
+    return new_object(path, /*once=*/false);
+  }
+  Result<std::unique_ptr<WritableFile>> create_once(const std::string& path) override {
+    return new_object(path, /*once=*/true);
   }
   Result<std::unique_ptr<WritableFile>> open_append(const std::string& path) override {
-    return read_only("write", path);
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    ASSIGN_OR_RETURN(auto object, pending_.growing(parsed.url()));
+    return appending_file(std::move(object));
   }
-  Status truncate(const std::string& path, int64_t) override { return read_only("truncate", path); }
+  Status write_later(const std::string& path, std::string_view content) override {
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    pending_.later(parsed.url(), std::string(content));
+    return {};
+  }
+
+  Status truncate(const std::string& path, int64_t size) override {
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    ASSIGN_OR_RETURN(const auto object, pending_.growing(parsed.url()));
+    return object->truncate(size);
+  }
+
+  // Of one object: copied, then removed.
   Status rename(const std::string& from, const std::string& to) override {
-    return read_only(fmt::format("rename to {}", to), from);
+    if (!from.starts_with("s3://") || !to.starts_with("s3://"))
+      return unsupported(
+          fmt::format("{}: cannot rename to {}: only one of them is in an object store", from, to));
+    ASSIGN_OR_RETURN(const S3Path source, object_path(from));
+    ASSIGN_OR_RETURN(const S3Path target, object_path(to));
+    RETURN_IF_ERROR(pending_.send(source.url(), false));
+    pending_.forget(source.url());
+    pending_.forget(target.url());
+    const Status copied = client_.copy(source, target);
+    if (!copied.ok() && copied.error().code() == ErrorCode::kNotFound) {
+      const auto info = stat(from);
+      if (info.ok() && info->is_directory)
+        return unsupported(
+            fmt::format("{}: cannot rename to {}: an object store cannot rename a folder; write to a local "
+                        "directory, and "
+                        "copy it when it is finished",
+                        from, to));
+    }
+    RETURN_IF_ERROR(copied);
+    return client_.remove(source);
   }
-  Status remove(const std::string& path) override { return read_only("remove", path); }
-  Status make_dirs(const std::string& path) override { return read_only("make directory", path); }
-  Status sync_dir(const std::string& path) override { return read_only("sync directory", path); }
-  Status sync_tree(const std::string& path) override { return read_only("sync everything below", path); }
-  Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view) override {
-    return read_only("lock", path);
+
+  Status remove(const std::string& path) override {
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    pending_.forget(parsed.url());
+    return client_.remove(parsed);
+  }
+
+  Status remove_all(const std::string& path) override {
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    std::vector<S3Path> objects = {parsed};
+    RETURN_IF_ERROR(collect(parsed, objects));
+    return parallel_for(static_cast<int64_t>(objects.size()), kRemovalsAtATime, [&](int64_t i) -> Status {
+      const S3Path& object = objects[static_cast<size_t>(i)];
+      pending_.forget(object.url());
+      return client_.remove(object);
+    });
+  }
+
+  // Folders are there when something lies in them.
+  Status make_dirs(const std::string&) override { return {}; }
+  Status sync_dir(const std::string& path) override { return sync_tree(path); }
+  Status sync_tree(const std::string& path) override {
+    ASSIGN_OR_RETURN(const S3Path parsed, parse_s3_path(path));
+    return pending_.send(parsed.url(), /*below=*/true);
+  }
+
+  Result<std::unique_ptr<FileLock>> lock(const std::string& path, std::string_view owner) override {
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    ASSIGN_OR_RETURN(auto lock, ObjectLock::take(client_, parsed, owner));
+    {
+      const std::lock_guard guard(mutex_);
+      std::erase_if(locks_, [](const auto& one) { return one.expired(); });
+      locks_.push_back(lock);
+      lost_.erase(parsed.url());
+    }
+    // What processes that were killed have left.
+    if (const Status aborted = client_.abort_old_uploads(*parse_s3_path(lock->folder()), kOldUpload);
+        !aborted.ok())
+      log_info(fmt::format("old uploads are left as they are: {}", aborted.error().message()));
+    return std::unique_ptr<FileLock>(
+        std::make_unique<HeldLock>(std::move(lock), [this](ObjectLock& held) { give_back(held); }));
   }
 
  private:
+  static Result<S3Path> object_path(const std::string& path) {
+    ASSIGN_OR_RETURN(S3Path parsed, parse_s3_path(path));
+    if (parsed.key.empty()) return invalid_argument(fmt::format("{}: names no object of the bucket", path));
+    return parsed;
+  }
+
+  Result<std::unique_ptr<WritableFile>> new_object(const std::string& path, bool once) {
+    ASSIGN_OR_RETURN(const S3Path parsed, object_path(path));
+    pending_.forget(parsed.url());
+    return std::unique_ptr<WritableFile>(std::make_unique<ObjectWriter>(client_, parsed, once));
+  }
+
+  Status collect(const S3Path& folder, std::vector<S3Path>& objects) {
+    ASSIGN_OR_RETURN(const S3Listing listing, client_.list(folder));
+    for (const auto& file : listing.files) objects.push_back({folder.bucket, folder.key + "/" + file.name});
+    for (const std::string& name : listing.folders)
+      RETURN_IF_ERROR(collect({folder.bucket, folder.key + "/" + name}, objects));
+    return {};
+  }
+
+  void give_back(ObjectLock& lock) {
+    lock.release();
+    const Status lost = lock.lost();
+    if (lost.ok()) return;
+    {
+      const std::lock_guard guard(mutex_);
+      lost_.insert_or_assign(lock.path().url(), Lost{lock.folder(), lost.error()});
+    }
+    pending_.drop(lock.folder(), lost.error());
+  }
+
+  // A process that has lost the lock of a folder changes nothing more below it, until it takes that lock
+  // again. While it holds the lost one, it does not add anything there either; later it may, as a worker that
+  // led once and follows now.
+  Status may_change(const S3Path& path, bool adds) {
+    const std::string url = path.url();
+    std::vector<std::shared_ptr<ObjectLock>> held;
+    {
+      const std::lock_guard guard(mutex_);
+      for (const auto& [lock, lost] : lost_)
+        if (!adds && url.starts_with(lost.folder + "/")) return lost.why;
+      for (const auto& one : locks_)
+        if (auto lock = one.lock(); lock != nullptr && url.starts_with(lock->folder() + "/"))
+          held.push_back(std::move(lock));
+    }
+    for (const auto& lock : held) RETURN_IF_ERROR(lock->still_held());
+    return {};
+  }
+
+  struct Lost {
+    std::string folder;
+    Error why;
+  };
+
   S3Client client_;
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<ObjectLock>> locks_;
+  std::map<std::string, Lost> lost_;  // by the URL of the lock
+  PendingWrites pending_{client_};
   // Many shards of a store are open at once, and each is read sequentially for a while.
   std::shared_ptr<ReadAheadBudget> budget_ = std::make_shared<ReadAheadBudget>(int64_t{256} << 20);
 };
@@ -123,9 +273,7 @@ class S3FileSystem : public FileSystem {
 // Owns the client and the clock that the file system refers to.
 struct Connections {
   explicit Connections(const S3Options& options)
-      : http(curl_client({.access_key = options.access_key,
-                          .secret_key = options.secret_key,
-                          .region = options.region,
+      : http(curl_client({.region = options.region,
                           .ca_bundle = options.ca_bundle,
                           .stall_seconds = options.stall_seconds})) {}
   std::unique_ptr<HttpClient> http;

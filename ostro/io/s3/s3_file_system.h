@@ -1,4 +1,5 @@
-// s3_file_system: objects on an S3 server as files, for reading only.
+// s3_file_system: objects on an S3 server as files, files to read, to write as a whole and to append
+// to, and locks.
 #pragma once
 
 #include <memory>
@@ -13,9 +14,10 @@ namespace ostro::io {
 // plus a fraction made from the ETag, so that changed content has another time. A file that changes while it
 // is open is ErrorCode::kCorrupt.
 //
-// All operations that change something are ErrorCode::kUnsupported. Stores, checkpoints and run records need
-// appends, atomic renames and locks, which S3 does not have. They are written to a local disk and then
-// copied.
+// What differs from a disk (docs/inside/object_store.md): a file appears when it is synced or closed, as a
+// whole; appends are sent by sync(), by a thread every twelve seconds, and before this process reads the
+// file; a folder cannot be renamed, and a file of more than 5 GiB neither (kUnsupported); a lock has a lease,
+// and a process that has lost one changes nothing more below its folder (kIo).
 //
 // `http` and `clock` must outlive it. Thread-safe.
 std::unique_ptr<FileSystem> s3_file_system(S3Options options, HttpClient& http, RetryClock& clock);

@@ -27,6 +27,28 @@ S3Message parse_s3_message(std::string_view body) {
   return {error.child_value("Code"), error.child_value("Message")};
 }
 
+std::string xml_value(std::string_view body, const char* root, const char* child) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size())) return "";
+  return document.child(root).child_value(child);
+}
+
+Result<S3UploadsPage> parse_s3_uploads(std::string_view body) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size()) || !document.child("ListMultipartUploadsResult"))
+    return corrupt("the answer is no ListMultipartUploadsResult");
+  const pugi::xml_node root = document.child("ListMultipartUploadsResult");
+  S3UploadsPage out;
+  for (const pugi::xml_node entry : root.children("Upload"))
+    if (const auto begun = parse_iso_date(entry.child_value("Initiated")))
+      out.uploads.push_back({entry.child_value("Key"), entry.child_value("UploadId"), *begun});
+  if (root.child("IsTruncated").text().as_bool()) {
+    out.next_key = root.child_value("NextKeyMarker");
+    out.next_upload = root.child_value("NextUploadIdMarker");
+  }
+  return out;
+}
+
 Result<S3Page> parse_s3_page(std::string_view body, std::string_view prefix) {
   pugi::xml_document document;
   const pugi::xml_parse_result parsed =

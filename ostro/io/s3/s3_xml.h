@@ -15,6 +15,21 @@ struct S3Message {
 };
 S3Message parse_s3_message(std::string_view body);
 
+// The text of the element `child` of an answer whose outermost element is `root`; "" for any other answer.
+std::string xml_value(std::string_view body, const char* root, const char* child);
+
+// An upload in parts that was begun and not finished.
+struct S3Unfinished {
+  std::string key, upload;
+  int64_t begun = 0;  // seconds since 1970
+};
+// Parses a page of ListMultipartUploads. kCorrupt for anything else.
+struct S3UploadsPage {
+  std::vector<S3Unfinished> uploads;
+  std::string next_key, next_upload;  // where the next page begins; no key: this is the last one
+};
+Result<S3UploadsPage> parse_s3_uploads(std::string_view body);
+
 // Parses a page of ListObjectsV2 below `prefix`. kCorrupt for anything else, e.g. a truncated page.
 struct S3Page {
   S3Listing listing;

@@ -46,11 +46,12 @@ class Parser {
   }
 
  private:
-  Error fail(const std::string& what) const {
+  std::string in_line(const std::string& what) const {
     int line = 1;
     for (size_t i = 0; i < at_ && i < text_.size(); ++i) line += text_[i] == '\n';
-    return invalid_argument(fmt::format("program text, line {}: {}", line, what));
+    return fmt::format("program text, line {}: {}", line, what);
   }
+  Error fail(const std::string& what) const { return invalid_argument(in_line(what)); }
   void skip() {
     while (at_ < text_.size() &&
            (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
@@ -114,7 +115,7 @@ class Parser {
   Result<Shape> shape() {
     ASSIGN_OR_RETURN(std::string name, word());
     const auto dtype = parse_dtype(name);
-    if (!dtype) return fail(fmt::format("unknown dtype \"{}\"", name));
+    if (!dtype) return unsupported(in_line(fmt::format("unknown dtype \"{}\"", name)));
     Shape s{*dtype, {}};
     RETURN_IF_ERROR(expect("["));
     while (!accept("]")) {
@@ -201,7 +202,7 @@ class Parser {
     RETURN_IF_ERROR(expect("="));
     ASSIGN_OR_RETURN(std::string name, word());
     const auto kind = parse_op(name);
-    if (!kind) return fail(fmt::format("unknown op \"{}\"", name));
+    if (!kind) return unsupported(in_line(fmt::format("unknown op \"{}\"", name)));
     Op out{*kind, {}, {}, {}, {}, "", "", ""};
     RETURN_IF_ERROR(expect("("));
     while (!accept(")")) {

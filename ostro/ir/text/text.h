@@ -19,8 +19,8 @@ struct PrintOptions {
 // The program as text.
 std::string print(const Program& program, const PrintOptions& options = {});
 
-// Reads the text form and checks the shapes of results against the shape rules. Error: kInvalidArgument; it
-// names the line and what was expected.
+// Reads the text form and checks the shapes of results against the shape rules. Errors: kInvalidArgument; it
+// names the line and what was expected; kUnsupported for an op or a dtype that this version does not have.
 Result<Program> parse_program(std::string_view text);
 
 // 64 hex digits: SHA-256 of the canonical text.

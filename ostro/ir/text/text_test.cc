@@ -68,9 +68,15 @@ TEST_CASE("text cut or changed anywhere gives an error or another valid program,
       (void)parse_program(changed).ok();
     }
   CHECK(!parse_program("").ok());
-  CHECK(parse_program("program \"x\" leaves {}\n() {\n  %0 = bogus() : f32[]\n return %0\n}")
-            .error()
-            .message() == "program text, line 3: unknown op \"bogus\"");
+  // What a later version may have is told from what no version writes.
+  const Error later =
+      parse_program("program \"x\" leaves {}\n() {\n  %0 = bogus() : f32[]\n return %0\n}").error();
+  CHECK(later.message() == "program text, line 3: unknown op \"bogus\"");
+  CHECK(later.code() == ErrorCode::kUnsupported);
+  CHECK(parse_program("program \"x\" leaves {}\n(%0: f3[]) {\n return %0\n}").error().code() ==
+        ErrorCode::kUnsupported);
+  CHECK(parse_program("program \"x\" leaves {}\n(%0: f32[]) {\n return %1\n}").error().code() ==
+        ErrorCode::kInvalidArgument);
 }
 
 TEST_CASE("shape errors name the op, the axis and both sizes") {

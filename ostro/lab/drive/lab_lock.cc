@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include "ostro/base/host_name.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::lab {
 
 Result<std::unique_ptr<io::FileLock>> lock_lab(io::FileSystem& fs, const Plan& plan) {
+  RETURN_IF_ERROR(io::only_local(fs, plan.directory(), "labs"));
   RETURN_IF_ERROR(fs.make_dirs(plan.directory()));
   auto lock = fs.lock(io::join_path(plan.directory(), "lock"),
                       fmt::format("process {} of {}", ::getpid(), host_name()));

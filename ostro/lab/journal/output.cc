@@ -34,9 +34,10 @@ Status list_files(io::FileSystem& fs, const std::string& top, const std::string&
   for (const io::DirEntry& entry : entries) {
     const std::string path = io::join_path(below, entry.name);
     if (left_out != nullptr && left_out(entry.name)) continue;
-    if (entry.is_link && entry.is_directory)
+    // A link leads out of the sandbox in which its program ran, to any file of this machine.
+    if (entry.is_link)
       return invalid_argument(
-          fmt::format("{}: is a link to a folder; an output has its files itself", io::join_path(top, path)));
+          fmt::format("{}: is a link; an output has its files itself", io::join_path(top, path)));
     if (entry.is_directory) {
       RETURN_IF_ERROR(list_files(fs, top, path, left_out, out));
     } else {

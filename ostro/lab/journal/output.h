@@ -23,7 +23,7 @@ std::string manifest_path(const std::string& lab_directory, const std::string& f
 // Whether files and folders of this name are left out of a list; null: none are.
 using NamesLeftOut = bool (*)(const std::string& name);
 // The files below a folder, with paths relative to it, in the order of their names. Errors: kNotFound without
-// the folder; a link to a folder, which may lead anywhere.
+// the folder; kInvalidArgument for a link, which may lead anywhere.
 Result<std::vector<std::string>> files_below(io::FileSystem& fs, const std::string& folder,
                                              NamesLeftOut left_out = nullptr);
 

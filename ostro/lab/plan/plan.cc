@@ -128,10 +128,10 @@ std::string Plan::directory() const {
   return io::join_path(folder, name + (sanity ? ".sanity.lab" : ".lab"));
 }
 
-Result<Plan> read_plan(io::FileSystem& fs, const std::string& path) {
+Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config::ReadText& read) {
   RETURN_IF_ERROR(fs.stat(path));
   const std::string file = io::clean_path(path);  // without "." and "//", so that how it was typed is nowhere
-  ASSIGN_OR_RETURN(const Node root, config::read_yaml_file(file));
+  ASSIGN_OR_RETURN(const Node root, config::read_yaml_file(file, read));
   if (root.kind != Node::Kind::kMap)
     return invalid_argument(fmt::format("{}: is no plan: expected a map", path));
   RETURN_IF_ERROR(check_once(root));

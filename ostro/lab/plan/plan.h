@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/config/node.h"
+#include "ostro/config/yaml.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/lab/plan/hypothesis.h"
 #include "ostro/lab/plan/step_kinds.h"
@@ -69,8 +70,9 @@ struct Plan {
 };
 
 // Reads and expands a plan. Errors name file and line: an unknown key, kind or step, with the nearest name; a
-// missing parameter or one of a wrong type; a key that is there twice, with both places.
-Result<Plan> read_plan(io::FileSystem& fs, const std::string& path);
+// missing parameter or one of a wrong type; a key that is there twice, with both places. `read`: as of
+// config::read_yaml_file.
+Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config::ReadText& read = {});
 
 // The expanded steps as canonical JSON: sorted keys, no comments, no paths of this machine.
 std::string canonical_plan(const Plan& plan);

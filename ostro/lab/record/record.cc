@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "ostro/attest/replay_statement.h"
+#include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
@@ -170,8 +172,27 @@ Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const 
                     json["state"].get<std::string>(), loss, bits, json["tokens"].get<int64_t>()});
 }
 
-// What was done again of each step that is done, by whom. A statement of others is read again, so that no
-// line of the journal says more than was signed.
+// The statement of others that a line of the journal has, read again, so that no line says more than was
+// signed. Nothing: it is none of this version, or not about this run. An earlier version took such ones, and
+// a line cannot be taken out of the journal.
+Result<std::optional<attest::ReplayStatement>> statement_of(io::FileSystem& fs, const LabState& state,
+                                                            const StepState& s, const Replay& replay) {
+  const std::string where = fmt::format("a statement about {} in {}", s.step->name, kJournalFile);
+  const auto left_out = [](const std::string& why) {
+    log_warning(fmt::format("{}. Its line is left out", why));
+    return std::optional<attest::ReplayStatement>();
+  };
+  Result<attest::ReplayStatement> statement = attest::read_statement(replay.statement, where);
+  if (!statement.ok()) return left_out(statement.error().message());
+  ASSIGN_OR_RETURN(
+      const chain::Chain chain,
+      chain::read_chain(fs, io::join_path(state.made.at(s.step->name).folder, chain::kChainFile)));
+  if (const Status fits = attest::check_is_of(*statement, chain, where); !fits.ok())
+    return left_out(fits.error().message());
+  return std::optional<attest::ReplayStatement>(std::move(*statement));
+}
+
+// What was done again of each step that is done, by whom.
 Status add_replays(Database& db, io::FileSystem& fs, const LabState& state, const Journal& journal) {
   for (const StepState& s : state.steps) {
     if (s.action != Action::kSkip) continue;
@@ -180,17 +201,9 @@ Status add_replays(Database& db, io::FileSystem& fs, const LabState& state, cons
       std::string who = replay.by.empty() ? "this lab" : replay.by, verified = replay.verified;
       bool whole = replay.whole;
       if (!replay.statement.empty()) {
-        const std::string where = "a statement in " + std::string(kJournalFile);
-        ASSIGN_OR_RETURN(const attest::ReplayStatement statement,
-                         attest::read_statement(replay.statement, where));
-        if (statement.run_hash != s.content)
-          return corrupt(fmt::format("{}: a statement about {} stands there as one about {}", kJournalFile,
-                                     short_hash(statement.run_hash), s.step->name));
-        ASSIGN_OR_RETURN(
-            const chain::Chain chain,
-            chain::read_chain(fs, io::join_path(state.made.at(s.step->name).folder, chain::kChainFile)));
-        RETURN_IF_ERROR(attest::check_is_of(statement, chain, where));
-        who = statement.who(), verified = statement.verified(), whole = statement.is_whole();
+        ASSIGN_OR_RETURN(const auto statement, statement_of(fs, state, s, replay));
+        if (!statement) continue;
+        who = statement->who(), verified = statement->verified(), whole = statement->is_whole();
       }
       RETURN_IF_ERROR(db.insert("replays", {s.step->name, who, verified, int64_t{whole ? 1 : 0}}));
     }

@@ -12,6 +12,7 @@
 #include "ostro/page/html/page_style.h"
 #include "ostro/page/numbers/axis.h"
 #include "ostro/tokenizer/unicode/base64.h"
+#include "ostro/train/options/config.h"
 
 namespace ostro::page {
 namespace {
@@ -86,7 +87,7 @@ std::string result_text(const RunView& view) {
 
 std::string check_text(const RunView& view) {
   if (!view.config) return "";
-  const std::string directory = view.config->trainer.log_dir + "/" + view.config->trainer.id;
+  const std::string directory = train::run_directory(*view.config);
   return fmt::format(
       "<p class=\"check\">Check this run: {}</p>\n<p class=\"soft\">The command trains the run again, or "
       "with --from_step and --to_step a part of it, and compares each step with the fingerprints of the hash "

@@ -13,6 +13,7 @@
 #include "ostro/data/ledger/store_damage.h"
 #include "ostro/data/levanter/levanter_cache.h"
 #include "ostro/data/store/store_plan.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 #include "ostro/prepare/store/documents.h"
 #include "ostro/prepare/store/encode_pipeline.h"
@@ -284,6 +285,7 @@ Result<data::StoreLedger> build_store(io::FileSystem& fs, const data::DataOption
         "{}: names no texts, and {} holds neither a token store nor a Levanter cache; set {}.train_urls "
         "or {}.cache_dir",
         plan.key, component.cache_dir, plan.key, plan.key));
+  RETURN_IF_ERROR(io::only_local(fs, plan.folder.ledger, "token stores"));
   RETURN_IF_ERROR(fs.make_dirs(plan.folder.ledger));
   auto lock = fs.lock(io::join_path(plan.folder.ledger, "build.lock"),
                       fmt::format("a build of this token store, process {}", getpid()));

@@ -9,6 +9,7 @@
 #include "ostro/data/ledger/store_check.h"
 #include "ostro/data/ledger/store_parts.h"
 #include "ostro/data/store/store_plan.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 #include "ostro/prepare/store/join_in_place.h"
 #include "ostro/prepare/store/store_rows.h"
@@ -154,6 +155,7 @@ Result<data::StoreLedger> consolidate_stores(io::FileSystem& fs, const data::Dat
   for (const PartFile& file : files) ledgers.push_back(file.ledger);
   data::SourceHashes hashes(fs, cache_dir);
   RETURN_IF_ERROR(compare_with_texts(hashes, ledgers, plan.sources));
+  RETURN_IF_ERROR(io::only_local(fs, cache_dir, "token stores"));
   RETURN_IF_ERROR(fs.make_dirs(cache_dir));
   hashes.keep();
   auto lock = fs.lock(io::join_path(cache_dir, "build.lock"),

@@ -11,6 +11,7 @@
 #include "ostro/base/log.h"
 #include "ostro/data/ledger/ledger_file.h"
 #include "ostro/io/files/file_hash.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 #include "ostro/io/hub/hub_names.h"
 #include "ostro/prepare/store/documents.h"
@@ -201,6 +202,7 @@ Result<Tokenizer> make_tokenizer(io::FileSystem& fs, const data::DataOptions& op
   if (options.tokenizer) return load_named(fs, *options.tokenizer);
   ASSIGN_OR_RETURN(Trained there, read_trained(fs, options));
   if (!there.is_whole()) {
+    RETURN_IF_ERROR(io::only_local(fs, options.cache_dir, "token stores"));
     RETURN_IF_ERROR(fs.make_dirs(options.cache_dir));
     auto lock = fs.lock(io::join_path(options.cache_dir, "tokenizer.lock"),
                         fmt::format("a training of this tokenizer, process {}", getpid()));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ostro/base/sha256.h"
+#include "ostro/config/yaml.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/journal/output.h"
 
@@ -58,6 +59,21 @@ std::string step_fault(const lab::Step& step, const PublicationManifest& manifes
   return "";
 }
 
+// Reads the plan's files, which `!include` leads to: those that the publication lists, and no other file of
+// this machine.
+config::ReadText listed_texts(io::FileSystem& fs, const std::string& directory,
+                              const PublicationManifest& manifest) {
+  return [&fs, &manifest,
+          top = io::absolute_path(directory) + "/"](const std::string& path) -> Result<std::string> {
+    constexpr int64_t kMostBytes = int64_t{1} << 24;
+    const std::string place = io::absolute_path(path);
+    if (!place.starts_with(top) || !manifest.files.contains(place.substr(top.size())))
+      return corrupt(
+          fmt::format("{} is none of the files that {} lists, so it is not opened", path, kManifestFile));
+    return fs.read_file(path, kMostBytes);
+  };
+}
+
 }  // namespace
 
 Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
@@ -65,7 +81,7 @@ Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
                               std::vector<std::string>& faults) {
   PublishedLab out;
   const std::string file = io::join_path(directory, manifest.plan);
-  ASSIGN_OR_RETURN(out.plan, lab::read_plan(fs, file));
+  ASSIGN_OR_RETURN(out.plan, lab::read_plan(fs, file, listed_texts(fs, directory, manifest)));
   if (out.plan.name != manifest.lab || out.plan.question != manifest.question)
     faults.push_back(fmt::format("{} has another name or question than {}", file, kManifestFile));
   if (sha256_hex(canonical_plan(out.plan)) != journal.plan_hash())

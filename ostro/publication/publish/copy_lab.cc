@@ -8,6 +8,7 @@
 #include "ostro/bundle/parts/file_sums.h"
 #include "ostro/bundle/publish/copy_record.h"
 #include "ostro/chain/chain.h"
+#include "ostro/chain/config_file.h"
 #include "ostro/config/config.h"
 #include "ostro/config/yaml.h"
 #include "ostro/io/files/path.h"
@@ -64,11 +65,21 @@ bool is_taken(const lab::Step& step, const std::string& file) {
   return step.kind->name != "tokens" || is_ledger(file);
 }
 
-// The record of a run, without its states.
+// The record of a run, without its states. Its configuration must be published as it is, because the output's
+// list has its hash: that of a run which an earlier version adopted may have words that are left out.
 Status copy_run(const Context& context, const std::string& run, const std::string& place) {
-  ASSIGN_OR_RETURN(const chain::Chain chain,
-                   chain::read_chain(context.fs, io::join_path(run, chain::kChainFile)));
-  return bundle::copy_record(context.fs, run, chain, {{}, /*has_moments=*/false}, place, context.progress);
+  io::FileSystem& fs = context.fs;
+  ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(fs, io::join_path(run, chain::kChainFile)));
+  RETURN_IF_ERROR(bundle::copy_record(fs, run, chain, {{}, /*has_moments=*/false}, place, context.progress));
+  const std::string config = io::join_path(run, chain::kConfigFile);
+  ASSIGN_OR_RETURN(const std::string made, fs.read_file(config));
+  ASSIGN_OR_RETURN(const std::string shown, fs.read_file(io::join_path(place, chain::kConfigFile)));
+  if (made == shown) return {};
+  return invalid_argument(
+      fmt::format("{}: has words of trainer.alert_command or trainer.notice_command, which are not "
+                  "published, and the journal has the hash of the file with them: remove the folder {} and "
+                  "adopt the run again",
+                  config, run));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cluster/watch/cluster_file.h"
-#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
 #include "ostro/run/job/job_hello.h"
 #include "ostro/run/loop/resume.h"
 #include "ostro/train/options/mesh.h"
@@ -28,11 +28,8 @@ std::string mesh_text(const train::TrainConfig& config, int64_t workers) {
 Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig& config, int64_t min_workers,
                                                         int64_t max_workers) {
   const std::string directory = train::run_directory(config);
-  if (directory.find("://") != std::string::npos)
-    return invalid_argument(fmt::format(
-        "trainer.log_dir: {} is no local folder, where a coordinator keeps its journal", directory));
   // Before anything in that folder changes.
-  RETURN_IF_ERROR(check_fixed_options(io::local_file_system(), config));
+  RETURN_IF_ERROR(check_fixed_options(io::default_file_system(), config));
   for (const std::string& idle : train::idle_mesh_axes(config, max_workers)) log_warning(idle);
   cluster::CoordinatorOptions options;
   options.min_workers = min_workers;
@@ -40,7 +37,7 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
   options.tls = config.trainer.tls.has_value();
   options.multiple = train::mesh_multiple(config.trainer.sharding);
   options.mesh = [config](int64_t size) { return mesh_text(config, size); };
-  RETURN_IF_ERROR(io::local_file_system().make_dirs(directory));
+  RETURN_IF_ERROR(io::default_file_system().make_dirs(directory));
   ASSIGN_OR_RETURN(const std::string place, place_of_run(directory));
   options.expected = job_hello(config, place);
   options.journal = io::join_path(directory, cluster::kJournalFile);

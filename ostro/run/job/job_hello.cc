@@ -11,8 +11,8 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/version.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/path.h"
+#include "ostro/io/s3/routing_file_system.h"
 
 namespace ostro::run {
 namespace {
@@ -36,12 +36,14 @@ cluster::Hello job_hello(const train::TrainConfig& config, const std::string& pl
   const auto options = chain::values_by_path(train::canonical_text(config));
   hello.equal.insert(hello.equal.end(), options.begin(), options.end());
   hello.equal.emplace_back("trainer.mesh and what is split over it", mesh_options(config.trainer.sharding));
+  // It decides how many messages an exchange has.
+  hello.equal.emplace_back("trainer.cross_check", fmt::format("{}", config.trainer.cross_check));
   hello.equal.emplace_back(fmt::format("the folder {}, seen by its {},", hello.job, kPlaceFile), place);
   return hello;
 }
 
 Result<std::string> place_of_run(const std::string& directory) {
-  io::FileSystem& fs = io::local_file_system();
+  io::FileSystem& fs = io::default_file_system();
   const std::string path = io::join_path(directory, kPlaceFile);
   if (auto found = fs.read_file(path, kMostPlaceBytes); found.ok() && !found->empty()) return found;
   std::random_device device;

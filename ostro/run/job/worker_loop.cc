@@ -11,6 +11,7 @@
 #include "ostro/cluster/local/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/cluster/watch/cluster_file.h"
+#include "ostro/cluster/wire/secret.h"
 #include "ostro/cluster/wire/socket.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinated_membership.h"
@@ -80,6 +81,7 @@ class WorkerLoop {
     if (member_.stop_asked() && error.code() == ErrorCode::kBusy) return cluster::kExitInterrupted;
     member_.goes(last_word(error));
     const int code = request_.on_error(error);
+    if (crew_.named()) return cluster::kExitCorrupt;
     return error.code() == ErrorCode::kIo ? cluster::kExitLostPlace : code;
   }
 
@@ -147,6 +149,7 @@ class WorkerLoop {
       if (const auto over = member_.over()) return static_cast<int>(*over);
     if (!outcome.ok()) member_.goes(last_word(outcome.error()));
     const int code = request_.on_outcome(outcome);
+    if (!outcome.ok() && crew_.named()) return cluster::kExitCorrupt;
     if (outcome.ok() || is_of_the_run(outcome.error())) {
       member_.done(code);
       wait_for_end();
@@ -156,12 +159,6 @@ class WorkerLoop {
 
   std::string last_word(const Error& error) const {
     return (crew_.named() ? std::string(cluster::kCorruptWord) : "") + error.message();
-  }
-
-  // Whether any worker that led the run would come to this error, so that the run is over. What is missing,
-  // damaged or impossible here may be right on another machine.
-  static bool is_of_the_run(const Error& error) {
-    return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInternal;
   }
 
   // Until the coordinator knows that the run is over, or is gone.
@@ -207,6 +204,7 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
     log_info(fmt::format("no worker joins from this machine: {}", *notice));
     return cluster::kExitLeft;
   }
+  RETURN_IF_ERROR(cluster::check_secret(request.secret, request.config.trainer.tls.has_value()));
   const std::string directory = train::run_directory(request.config);
   cluster::Hello hello =
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));

@@ -226,6 +226,7 @@ Result<std::unique_ptr<ChainKeeper>> resume_run(const OpenedRun& run, const Envi
     if (now.data_hash != from.period.data_hash)  // an added component may bring a template
       RETURN_IF_ERROR(data::keep_chat_template(fs, run.config.data, *run.data.tokenizer, run.directory));
     const chain::AmendEntry amended{step, difference};
+    RETURN_IF_ERROR(chain::settle_config(fs, run.directory));
     RETURN_IF_ERROR(
         io::write_file_atomically(fs, run.file(chain::kAmendedConfigFile),
                                   chain::amended_config_text(amended, config::resolved_yaml(run.config))));

@@ -10,6 +10,7 @@
 #include <thread>
 #include <type_traits>
 
+#include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
@@ -141,6 +142,64 @@ TEST_CASE("a damaged checkpoint is passed over, and the steps behind the one bef
   CHECK(damaged.train(7, &calls) == hash);
   CHECK(calls["restore"] == 2);
   CHECK(calls["advance"] == 5);
+}
+
+// A state that several processes share, whose second step ends with an error that was found by comparing.
+class EndingState final : public train::LiveState {
+ public:
+  EndingState(std::unique_ptr<train::LiveState> inner, ErrorCode code)
+      : inner_(std::move(inner)), code_(code) {}
+  int64_t step() const override { return inner_->step(); }
+  Status begin(int64_t seed) override { return inner_->begin(seed); }
+  Result<train::CellsRead> restore(const std::string& path, int64_t step, bool prints) override {
+    return inner_->restore(path, step, prints);
+  }
+  Status take_over(int64_t step) override { return inner_->take_over(step); }
+  Result<train::StepResult> advance(const train::BatchArrays& batch,
+                                    const std::vector<float>& scalars) override {
+    ended_ = inner_->step() == 1;
+    if (ended_) return Error(code_, "three times");
+    return inner_->advance(batch, scalars);
+  }
+  std::vector<train::Finding> take_findings() override {
+    if (!ended_) return {};
+    return {{2, "worker 1 differs"}};
+  }
+  Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
+    return inner_->save(info, saver);
+  }
+  Result<train::HeldOutLoss> evaluate() override { return inner_->evaluate(); }
+  runtime::ExecutableInfo leaf_info() const override { return inner_->leaf_info(); }
+  runtime::ExecutableInfo update_info() const override { return inner_->update_info(); }
+  bool is_shared() const override { return true; }
+
+ private:
+  std::unique_ptr<train::LiveState> inner_;
+  const ErrorCode code_;
+  bool ended_ = false;
+};
+
+TEST_CASE("run.json has what was found, also when the run ends because of it") {
+  for (const ErrorCode code : {ErrorCode::kInternal, ErrorCode::kIo}) {
+    Machine machine;
+    Environment env{machine.fs, *machine.engine, 1, [] { return false; }, {}, {}};
+    env.make_state = [&](const train::StateParts& parts) -> Result<std::unique_ptr<train::LiveState>> {
+      ASSIGN_OR_RETURN(auto runner, train::make_step_runner(parts.programs, parts.engine, "none"));
+      ASSIGN_OR_RETURN(auto inner, train::make_local_state(parts, std::move(runner)));
+      return std::unique_ptr<train::LiveState>(std::make_unique<EndingState>(std::move(inner), code));
+    };
+    const auto run = Run::open(train::mixed_config({{"trainer.steps_per_eval", "3"}}), env);
+    REQUIRE_MESSAGE(run.ok(), run.error().message());
+    CHECK((*run)->train(Watcher()).error().code() == code);
+    const chain::RunRecord record =
+        chain::read_record(machine.fs, "runs/run/" + std::string(chain::kRecordFile)).value();
+    REQUIRE(record.findings.size() == 1);
+    CHECK(record.findings[0].step == 2);
+    CHECK(record.findings[0].text == "worker 1 differs");
+    // Of a loss, another process goes on with the session's run.
+    const std::string wanted = code == ErrorCode::kInternal ? "failed: three times" : "running";
+    CHECK(record.sessions.back().outcome == wanted);
+  }
 }
 
 }  // namespace

@@ -163,12 +163,15 @@ Result<OpenedRun> open_run(const train::TrainConfig& given, const Environment& e
   io::FileSystem& fs = env.fs;
   OpenedRun run{given, train::run_directory(given)};
   RETURN_IF_ERROR(fs.make_dirs(run.directory));
-  auto record = chain::read_record(fs, run.file(chain::kRecordFile));
-  if (record.ok())
-    run.record = std::move(record).value();
-  else if (record.error().code() != ErrorCode::kNotFound)
-    log_warning(fmt::format("the record of earlier sessions is lost: {}", record.error().message()));
+  // The text of the lock counts the sessions so far. Their record counts only when it is read behind the
+  // lock: a session that the lock was waited for may have ended and said so there.
+  if (auto before = chain::read_record(fs, run.file(chain::kRecordFile)); before.ok())
+    run.record = std::move(before).value();
   ASSIGN_OR_RETURN(run.lock, take_lock(run, env));
+  auto record = chain::read_record(fs, run.file(chain::kRecordFile));
+  run.record = record.ok() ? std::move(record).value() : chain::RunRecord();
+  if (!record.ok() && record.error().code() != ErrorCode::kNotFound)
+    log_warning(fmt::format("the record of earlier sessions is lost: {}", record.error().message()));
   const std::string path = run.file(chain::kChainFile);
   ASSIGN_OR_RETURN(const bool exists, fs.exists(path));
   if (!exists && amend)

@@ -22,7 +22,10 @@ Status tell_crew(fleet::Crew& crew, const OpenedRun& run, const std::string& rem
   RETURN_IF_ERROR(job.set(fleet::kReferenceKey, run.reference.value_or(fleet::kNoReference)));
   RETURN_IF_ERROR(job.set(fleet::kDataKey, run.data.data_hash));
   RETURN_IF_ERROR(job.set(fleet::kProgramKey, train::programs_hash(run.programs)));
-  RETURN_IF_ERROR(job.set(fleet::kConfigKey, config::resolved_yaml(run.config)));
+  // How exchanges are checked must be what the crew knows from an earlier leader.
+  train::TrainConfig config = run.config;
+  if (crew.has_run()) config.trainer.cross_check = crew.config().trainer.cross_check;
+  RETURN_IF_ERROR(job.set(fleet::kConfigKey, config::resolved_yaml(config)));
   if (!crew.has_run()) crew.set_run(run.programs, remat, run.config);
   return Status();
 }
@@ -127,16 +130,25 @@ Result<RunOutcome> Run::train(const Watcher& watcher) {
       return out_of_memory_error(e);
     }
   }();
-  // Where several processes share the run, another may go on with it.
-  if (outcome.ok() || state_->is_shared()) return outcome;
+  // What people look at, until a process goes on with the run.
+  if (env_.fs.is_object_store(directory()))
+    if (const Status sent = env_.fs.sync_tree(directory()); !sent.ok()) log_warning(sent.error().message());
+  // Where several processes share the run, another may go on with it, unless it would come to this error,
+  // too.
+  if (outcome.ok() || (state_->is_shared() && !is_of_the_run(outcome.error()))) return outcome;
   // The first error is the one that matters.
-  const bool did_nothing = !opened_->genesis && state_->step() == 0 && !keeper_->last_saved();
+  const bool did_nothing =
+      !state_->is_shared() && !opened_->genesis && state_->step() == 0 && !keeper_->last_saved();
   const Status ended =
       did_nothing ? forget()
                   : end_session(*opened_, env_.fs, fmt::format("failed: {}", outcome.error().message()),
                                 state_->step());
   if (!ended.ok()) log_warning(fmt::format("{}: {}", directory(), ended.error().message()));
   return outcome;
+}
+
+bool is_of_the_run(const Error& error) {
+  return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kInternal;
 }
 
 // Without a chain the directory holds no run, and the same trainer.id may begin one with other data.

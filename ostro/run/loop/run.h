@@ -142,4 +142,8 @@ class Run {
   std::unique_ptr<ChainKeeper> keeper_;  // behind the state: its thread writes what the state has
 };
 
+// Whether any process that led the run would come to this error, so that the run is over. What is missing,
+// damaged or impossible here may be right on another machine.
+bool is_of_the_run(const Error& error);
+
 }  // namespace ostro::run

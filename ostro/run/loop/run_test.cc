@@ -5,9 +5,11 @@
 
 #include <atomic>
 
+#include "ostro/chain/record.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/train/options/config.h"
 #include "ostro/train/options/mixed_run_for_test.h"
 
 namespace ostro::run {
@@ -64,6 +66,45 @@ class CountsSyncs final : public io::ForwardingFileSystem {
 
   std::atomic<int64_t> syncs_ = 0;
 };
+
+// Another process has the lock, and ends, which it says in run.json, before this one gets it.
+class EndsAtLock final : public io::ForwardingFileSystem {
+ public:
+  EndsAtLock(io::FileSystem& base, std::string directory)
+      : ForwardingFileSystem(base), base_(base), path_(std::move(directory) + "/" + chain::kRecordFile) {}
+
+ private:
+  Status before(Operation operation, const std::string&) override {
+    if (operation != Operation::kLock) return {};
+    chain::RunRecord record = chain::read_record(base_, path_).value();
+    chain::end_session(record, "interrupted", 7);
+    return chain::write_record(base_, path_, record);
+  }
+
+  io::FileSystem& base_;
+  const std::string path_;
+};
+
+TEST_CASE("what a session writes down while its lock is waited for stays in the record") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  io::MemoryFileSystem memory;
+  train::write_mixed_files(memory);
+  const train::TrainConfig config = train::mixed_config({});
+  const std::string directory = train::run_directory(config), path = directory + "/" + chain::kRecordFile;
+  check_ok(memory.make_dirs(directory));
+  chain::RunRecord record;
+  record.sessions.push_back(chain::begin_session({"ostro"}, 0));
+  check_ok(chain::write_record(memory, path, record));
+  EndsAtLock fs(memory, directory);
+  const auto run = Run::open(config, {fs, **engine, 1, {}, {}, {}});
+  REQUIRE_MESSAGE(run.ok(), run.error().message());
+  record = chain::read_record(memory, path).value();
+  REQUIRE(record.sessions.size() == 2);
+  CHECK(record.sessions[0].outcome == "interrupted");
+  CHECK(record.sessions[0].to_step == 7);
+  CHECK(record.sessions[1].outcome == "running");
+}
 
 TEST_CASE("a save by the clock is in its step's report") {
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});

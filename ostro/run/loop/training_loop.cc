@@ -140,9 +140,10 @@ Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
   const std::vector<float> scalars =
       optim::step_scalars(config.optimizer, state_.step(), config.trainer.num_train_steps,
                           train::losses_before(keeper_.chain(), state_.step(), optimizer));
-  ASSIGN_OR_RETURN(const train::StepResult result,
-                   state_.advance(train::leaf_arrays(config, batch, state_.step()), scalars));
-  RETURN_IF_ERROR(write_findings());
+  auto advanced = state_.advance(train::leaf_arrays(config, batch, state_.step()), scalars);
+  const Status told = write_findings();  // also of a step that ended the run because of them
+  ASSIGN_OR_RETURN(const train::StepResult result, std::move(advanced));
+  RETURN_IF_ERROR(told);
   if (!result.ok()) return not_finite(result, scalars);
   if (optimizer.skip_bad_steps && result.loss() > scalars.back())
     log_warning(

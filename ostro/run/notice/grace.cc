@@ -17,7 +17,7 @@ Result<SaveRate> save_rate(io::FileSystem& fs, const train::TrainConfig& config,
   if (meters.ok() && meters->last_save_seconds > 0 && meters->last_save_bytes > 0)
     return SaveRate{meters->last_save_bytes / meters->last_save_seconds, "that of its last checkpoint"};
   std::string folder = io::absolute_path(config.trainer.log_dir);
-  while (true) {
+  while (!fs.is_object_store(folder)) {
     ASSIGN_OR_RETURN(const bool there, fs.exists(folder));
     if (there || folder == "/") break;
     folder = io::parent_path(folder);

@@ -23,13 +23,17 @@ std::optional<std::string> file_notice(const train::TrainerOptions& options) {
   return fmt::format("{} is there (trainer.notice_file)", *options.notice_file);
 }
 
-std::optional<std::string> command_notice(const train::TrainerOptions& options, Error* why_not = nullptr,
+// `no_answer` gets why the command said neither yes nor no, where it did not; "" otherwise.
+std::optional<std::string> command_notice(const train::TrainerOptions& options,
+                                          std::string* no_answer = nullptr,
                                           const std::function<bool()>& stop = {}) {
   if (options.notice_command.empty()) return std::nullopt;
-  const auto done = run_program(ProgramCall{options.notice_command, "", kCommandLimit, stop});
+  std::optional<int> status;
+  const auto done = run_program(ProgramCall{options.notice_command, "", kCommandLimit, stop, &status});
   if (done.ok())
     return fmt::format("{} ended with status 0 (trainer.notice_command)", options.notice_command[0]);
-  if (why_not != nullptr) *why_not = done.error();
+  const bool is_wanted = done.error().code() != ErrorCode::kBusy;  // else this process ends
+  if (no_answer != nullptr) *no_answer = status || !is_wanted ? "" : done.error().message();
   return std::nullopt;
 }
 
@@ -90,8 +94,8 @@ void NoticeWatch::look() {
 void NoticeWatch::run_command() {
   bool failed = false;
   do {
-    Error why_not(ErrorCode::kIo, "");
-    const auto why = command_notice(options_, &why_not, [this] {
+    std::string no_answer;
+    const auto why = command_notice(options_, &no_answer, [this] {
       const std::lock_guard lock(mutex_);
       return over_;
     });
@@ -100,9 +104,11 @@ void NoticeWatch::run_command() {
       told_ = *why;
       return;
     }
-    // A program that is there and says no is as it should be.
-    if (why_not.code() == ErrorCode::kNotFound && !std::exchange(failed, true))
-      log_warning(fmt::format("trainer.notice_command: {}; no notice can come from it", why_not.message()));
+    // A program that says no is as it should be. One that is not there, or always hangs, never gives a
+    // notice.
+    if (!no_answer.empty() && !std::exchange(failed, true))
+      log_warning(
+          fmt::format("trainer.notice_command: {}; no notice comes from it while that is so", no_answer));
   } while (wait(kCommandLook));
 }
 

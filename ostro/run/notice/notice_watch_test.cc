@@ -111,5 +111,36 @@ TEST_CASE("a command that is not there is no notice, and is told once") {
   CHECK(!notice_now(options));
 }
 
+TEST_CASE(
+    "a command that is killed, as one that hangs is, has no answer, which is told; one that says no is not") {
+  const Folder folder;
+  std::promise<std::string> told;
+  std::atomic<int> lines = 0;
+  const LogSink before = set_log_sink([&](LogLevel, std::string_view line) {
+    if (lines++ == 0) told.set_value(std::string(line));
+  });
+  TrainerOptions says_no;
+  says_no.notice_command = {"sh", "-c", "echo > \"$0\"; exit 1", folder.path + "/ran"};
+  CHECK(!notice_now(says_no));
+  {
+    const NoticeWatch watch(says_no, {});
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(300);
+    while (!std::filesystem::exists(folder.path + "/ran") && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  CHECK(lines == 0);
+  TrainerOptions killed;
+  killed.notice_command = {"sh", "-c", "kill -9 $$"};
+  auto line = told.get_future();
+  {
+    const NoticeWatch watch(killed, {});
+    CHECK(line.wait_for(std::chrono::seconds(300)) == std::future_status::ready);
+    CHECK(!watch.asked());
+  }
+  set_log_sink(before);
+  REQUIRE(lines == 1);
+  CHECK(line.get().find("trainer.notice_command: sh was killed by signal 9") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ostro::run

@@ -9,6 +9,7 @@
 #include "ostro/chain/chain.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/io/json/file_header.h"
 #include "ostro/run/phases/period_facts.h"
@@ -180,6 +181,30 @@ TEST_CASE(
   REQUIRE(!refused.ok());
   CHECK(refused.error().code() == ErrorCode::kUnsupported);
   CHECK(later.fs.exists(newest).value());
+}
+
+TEST_CASE("a checkpoint that cannot be read for a moment is an error, and stays where it is") {
+  const auto configs = three();
+  const std::string root = "runs/run/checkpoints";
+  PhasedWorld world;
+  REQUIRE(world.go(configs, 4).ok());
+  const auto before = world.fs.list(root);
+  REQUIRE(before.ok());
+  int refused = 0;
+  for (int64_t at = 0;; ++at) {
+    io::FaultyFileSystem faulty(world.fs);
+    faulty.inject_read_error(at);
+    const auto start = phase_to_continue(faulty, "runs/run", configs);
+    if (faulty.reads() <= at) break;  // it was done before
+    refused += !start.ok();
+    CAPTURE(at);
+    if (!start.ok()) CHECK(start.error().code() == ErrorCode::kIo);
+    CHECK(*world.fs.list(root) == *before);
+  }
+  CHECK(refused > 10);
+  const auto start = phase_to_continue(world.fs, "runs/run", configs);
+  REQUIRE(start.ok());
+  CHECK(start->phase == 1);
 }
 
 TEST_CASE("the amends to come are those that the chain then has") {

@@ -165,7 +165,7 @@ void Goodput::write(bool now) {
   if (!now && elapsed - written_ < 1) return;
   written_ = elapsed;
   settle_workers();
-  const Status status = io::write_file_atomically(fs_, path_, goodput_json(totals()));
+  const Status status = fs_.write_later(path_, goodput_json(totals()));
   if (!status.ok() && !std::exchange(failed_, true))
     log_warning(fmt::format("goodput is lost: {}", status.error().message()));
 }

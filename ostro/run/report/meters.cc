@@ -164,7 +164,7 @@ void MeterFile::saved(int64_t step, double bytes, double seconds) {
 
 void MeterFile::write() {
   meters_.updated = meter_time();
-  const Status status = io::write_file_atomically(fs_, path_, meters_json(meters_));
+  const Status status = fs_.write_later(path_, meters_json(meters_));
   if (!status.ok() && !std::exchange(failed_, true))
     log_warning(fmt::format("the meters of the run are lost: {}", status.error().message()));
 }

@@ -64,8 +64,9 @@ void read_speed(const std::vector<nlohmann::json>& rows, RunStatus& status) {
     status.eta_seconds = (*to - *from) / (*end - *begin) * static_cast<double>(status.total - status.step);
 }
 
-std::string state_of(const std::string& lock_path, const std::string& outcome, const RunStatus& status) {
-  if (chain::is_locked_here(lock_path)) return "running";
+std::string state_of(io::FileSystem& fs, const std::string& lock_path, const std::string& outcome,
+                     const RunStatus& status) {
+  if (chain::is_locked_here(fs, lock_path)) return "running";
   if (status.job_is_live) return "waiting";
   if (outcome != "running" && !outcome.empty()) return outcome;
   const bool here = status.lock.empty() || chain::names_this_host(status.lock);
@@ -108,9 +109,10 @@ Result<RunStatus> read_status(const Context& context, const std::string& directo
   status.total = audit::length_of(chain).value_or(0);
   if (const chain::ChainLink* last = chain.find_step(status.step))
     status.loss = std::get<chain::StepEntry>(last->entry).loss;
-  if (const auto text = fs.read_file(in(chain::kLockFile)); text.ok()) status.lock = *text;
+  if (const auto text = fs.read_file(in(chain::kLockFile)); text.ok())
+    status.lock = text->substr(0, text->find('\n'));
   if (const auto totals = read_goodput(fs, in(kGoodputFile)); totals.ok()) status.goodput = *totals;
-  status.state = state_of(in(chain::kLockFile), outcome, status);
+  status.state = state_of(fs, in(chain::kLockFile), outcome, status);
   if (status.state == "finished" && status.step < status.total) status.state = "incomplete";
   read_speed(last_metrics(fs, in("metrics.jsonl")), status);
   if (status.state != "running" && status.state != "elsewhere") status.eta_seconds.reset();

@@ -118,7 +118,7 @@ Result<std::unique_ptr<Tracker>> tensorboard_tracker(io::FileSystem& fs, const s
   const int64_t now = unix_nanoseconds();
   const std::string name =
       fmt::format("events.out.tfevents.{:010}.{:09}.ostro", now / 1'000'000'000, now % 1'000'000'000);
-  ASSIGN_OR_RETURN(std::unique_ptr<io::WritableFile> file, fs.create(io::join_path(directory, name)));
+  ASSIGN_OR_RETURN(std::unique_ptr<io::WritableFile> file, fs.open_append(io::join_path(directory, name)));
   std::string begin = event_record(version_event(wall_time()));
   if (restored_step > 0) begin += event_record(restart_event(wall_time(), restored_step + 1));
   RETURN_IF_ERROR(file->append(begin));

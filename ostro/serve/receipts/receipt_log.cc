@@ -6,6 +6,7 @@
 #include "ostro/base/hex_digits.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/version.h"
+#include "ostro/io/files/only_local.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::serve {
@@ -14,6 +15,7 @@ Result<std::unique_ptr<ReceiptMaker>> ReceiptMaker::open(io::FileSystem& fs, con
                                                          std::optional<bundle::SigningKey> key) {
   std::unique_ptr<ReceiptMaker> out(new ReceiptMaker(fs, std::move(key)));
   if (folder.empty()) return out;
+  RETURN_IF_ERROR(io::only_local(fs, folder, "receipts"));
   RETURN_IF_ERROR(fs.make_dirs(folder));
   ASSIGN_OR_RETURN(
       out->lock_, fs.lock(io::join_path(folder, "lock"), fmt::format("ostro serve, process {}", ::getpid())));

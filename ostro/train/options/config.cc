@@ -8,6 +8,7 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/config_file.h"
 #include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::train {
 
@@ -196,7 +197,9 @@ std::string canonical_text(const TrainConfig& config) {
 }
 
 std::string run_directory(const TrainConfig& config) {
-  return config.trainer.log_dir + "/" + config.trainer.id;
+  const std::string path = config.trainer.log_dir + "/" + config.trainer.id;
+  // In an object store "a//b" and "a/b" are two places, on a disk they are one.
+  return io::path_scheme(path).empty() ? path : io::clean_path(path);
 }
 
 }  // namespace ostro::train

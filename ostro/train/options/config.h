@@ -75,7 +75,7 @@ std::vector<std::string> idle_mesh_axes(const TrainConfig& config, int64_t worke
 // The canonical form of a config as chain::canonical_object writes it. The genesis entry holds this text.
 std::string canonical_text(const TrainConfig& config);
 
-// The run directory: log_dir/id.
+// The run directory: log_dir/id, in an object store without empty and "." components.
 std::string run_directory(const TrainConfig& config);
 
 }  // namespace ostro::train

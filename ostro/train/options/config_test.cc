@@ -87,6 +87,11 @@ TEST_CASE("values that follow from others are filled in") {
       models::model_options_as<models::DecoderOptions, models::Decoder>(config->model_options())->head_dim ==
       64);
   CHECK(run_directory(*config) == "runs/dense");
+  TrainConfig in_store = *config;
+  for (const char* place : {"s3://b/runs", "s3://b/runs/", "s3://b//runs//"}) {
+    in_store.trainer.log_dir = place;
+    CHECK(run_directory(in_store) == "s3://b/runs/dense");
+  }
   CHECK(default_leaf_examples({16}, 256) == 16);
   CHECK(default_leaf_examples({16}, 5000) == 1);
   CHECK(default_leaf_examples({7}, 1000) == 1);

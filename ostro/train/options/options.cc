@@ -100,7 +100,8 @@ bool CheckpointerOptions::is_kept(int64_t step) const {
 
 void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&id, "id", Effect::kOutput, "", "name of the run").other("other");
-  t.add(&log_dir, "log_dir", Effect::kOutput, "path", "where runs are kept; the run directory is log_dir/id")
+  t.add(&log_dir, "log_dir", Effect::kOutput, "path",
+        "where runs are kept, a folder or s3://bucket/folder; the run directory is log_dir/id")
       .other("other_runs");
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
       .fixed("initial weights and the order of the data were drawn from it");
@@ -249,12 +250,12 @@ Status TrainerOptions::validate() const {
     mistakes.add(option_error("trainer.id",
                               fmt::format("\"{}\" cannot name a directory; use a name without slashes", id)));
   if (log_dir.empty()) mistakes.add(option_error("trainer.log_dir", "is empty; name a directory"));
-  if (!io::path_scheme(log_dir).empty())
+  if (const auto scheme = io::path_scheme(log_dir); !scheme.empty() && scheme != "s3://")
     mistakes.add(option_error(
         "trainer.log_dir",
         fmt::format(
-            "{} is no local folder; a run is written to a local disk, with appends, renames and locks, "
-            "and can be copied then",
+            "{} is no local folder, and no folder of an object store (s3://bucket/runs), where a run can be "
+            "written",
             log_dir)));
   if (initialize_from && initialize_from->empty())
     mistakes.add(
