@@ -24,7 +24,7 @@
 #include "ostro/dist/gloo_group.h"
 #include "ostro/dist/key_value_for_test.h"
 #include "ostro/fleet/workers/worker.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "ostro/audit/verify.h"
 #include "ostro/batches/packing/batch.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ostro/fleet/workers/state_layout.h"
+#include "ostro/fleet/parts/state_layout.h"
 #include "ostro/fleet/workers/worker.h"
 
 namespace ostro::fleet {

@@ -12,6 +12,7 @@
 #include "ostro/fleet/workers/gradient_schedule.h"
 #include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/fleet/workers/leaf_runs.h"
+#include "ostro/fleet/workers/slice_overlap.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {
@@ -28,11 +29,15 @@ class StepSchedule final : public GradientSchedule {
         place_(static_cast<size_t>(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin())),
         slices_(make_slice_exchange(plan, rank)),
         add_whole_(*plan.engine),
-        add_owned_(*plan.engine) {}
+        add_owned_(*plan.engine),
+        add_chunks_(*plan.engine, false) {
+    if (plan.overlaps()) chunks_.emplace(plan);
+  }
 
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
                             const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
                             StepChecks& checks) override {
+    if (chunks_) return overlapped(c, owned, copies, batch, results);
     if (params_.empty()) {
       phase("gather parameters");
       ASSIGN_OR_RETURN(
@@ -42,11 +47,9 @@ class StepSchedule final : public GradientSchedule {
     SubtreeSums sums(leaves, add_whole_);
     LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
     ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
-    const auto again = [&](int64_t leaf) { return run_leaf(c, batch, leaf, checks.step); };
+    const auto again = [&](int64_t leaf) { return run_leaf({&c}, params_, batch, leaf, checks.step); };
     RETURN_IF_ERROR(twice.compare(c, again, checks));
-    phase("share results");
-    const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
-    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get()));
+    ASSIGN_OR_RETURN(results, share_results(c, leaves, outputs));
     return exchange_gradients(c, leaves, sums);
   }
 
@@ -95,7 +98,7 @@ class StepSchedule final : public GradientSchedule {
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
       fault_point("leaf", read_pulse().step, rank_);
-      ASSIGN_OR_RETURN(auto given, run_leaf(c, batch, i, twice.step()));
+      ASSIGN_OR_RETURN(auto given, run_leaf({&c}, params_, batch, i, twice.step()));
       RETURN_IF_ERROR(twice.computed(i, given));
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
       outputs[static_cast<size_t>(i)] = std::move(given);
@@ -103,12 +106,52 @@ class StepSchedule final : public GradientSchedule {
     return outputs;
   }
 
-  Result<train::LeafResults<Buffer>> run_leaf(runtime::Collectives& c, const train::BatchArrays& batch,
-                                              int64_t i, int64_t step) {
+  // gradients() with the exchanges of SliceOverlap.
+  Result<Buffers> overlapped(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
+                             const train::BatchArrays& batch, std::vector<train::LeafResult>& results) {
+    phase("gather parameters");
+    const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+    SubtreeSums sums(leaves, add_whole_);  // of the leaves before the last
+    SliceOverlap overlap(plan_, *slices_, *chunks_, add_chunks_, c, rank_, leaves);
+    RETURN_IF_ERROR(overlap.start(owned, copies));
+    LeafOutputs outputs(static_cast<size_t>(leaves));
+    Buffers last;
+    const train::LeafRange own = range(leaves, place_);
+    for (int64_t i = own.begin; i < own.end; ++i) {
+      phase("leaf", i);
+      fault_point("leaf", read_pulse().step, rank_);
+      const bool is_last = i + 1 == own.end;
+      runtime::RunWatch* const watch = overlap.watch(is_last ? &sums : nullptr, {i, 1});
+      ASSIGN_OR_RETURN(auto given,
+                       run_leaf({&c, watch}, overlap.parameters(), batch, i, read_pulse().step));
+      if (is_last)
+        last = std::move(given.gradients);
+      else
+        RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
+      outputs[static_cast<size_t>(i)] = std::move(given);
+    }
+    phase("exchange gradients");
+    fault_point("exchange", read_pulse().step, rank_);
+    RETURN_IF_ERROR(overlap.leaves_done(last));
+    last.clear(), sums.clear();
+    ASSIGN_OR_RETURN(results, share_results(c, leaves, outputs));
+    phase("exchange gradients");
+    return overlap.finish();
+  }
+
+  Result<std::vector<train::LeafResult>> share_results(runtime::Collectives& c, int64_t leaves,
+                                                       const LeafOutputs& outputs) {
+    phase("share results");
+    const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
+    return share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get());
+  }
+
+  Result<train::LeafResults<Buffer>> run_leaf(const runtime::RunContext& context, const Buffers& params,
+                                              const train::BatchArrays& batch, int64_t i, int64_t step) {
     ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
-    Buffers inputs = params_;
+    Buffers inputs = params;
     for (Buffer& b : leaf_batch(plan_, rank_, batch, i)) inputs.push_back(std::move(b));
-    ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
+    ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), context));
     auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
     if (!given.gradients.empty() && given.gradients.back().on_host())
       fault_bytes("gradient", step, rank_, given.gradients.back().mutable_bytes());
@@ -175,7 +218,8 @@ class StepSchedule final : public GradientSchedule {
   Buffers params_;              // what the leaf program reads; empty until it is gathered
   std::unique_ptr<runtime::Executable> leaf_;
   const std::unique_ptr<SliceExchange> slices_;  // null: one level
-  GradientAdder add_whole_, add_owned_;
+  GradientAdder add_whole_, add_owned_, add_chunks_;
+  std::optional<OverlapChunks> chunks_;  // nothing: exchanges do not overlap with leaves
 };
 
 }  // namespace

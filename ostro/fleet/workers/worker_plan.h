@@ -10,8 +10,8 @@
 
 #include "ostro/fleet/check/check_draw.h"
 #include "ostro/fleet/slices/slices.h"
-#include "ostro/fleet/workers/state_layout.h"
-#include "ostro/fleet/workers/update_parts.h"
+#include "ostro/fleet/parts/state_layout.h"
+#include "ostro/fleet/parts/update_parts.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
@@ -35,7 +35,8 @@ struct WorkerOptions {
   // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. With
   // several slices copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
-  CheckDraw check = {};  // trainer.cross_check
+  bool slice_overlap = true;              // trainer.mesh.slice_overlap
+  CheckDraw check = {};                   // trainer.cross_check
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
@@ -96,6 +97,11 @@ struct WorkerPlan {
   // True when what grows with the model is exchanged inside slices first, then between them.
   bool two_levels() const {
     return slices.several() && (options.exchange == train::ExchangeSchedule::kStep || rounds_in_slices());
+  }
+  // True when this is done while leaves are computed. Gradients that are compared are not sent before.
+  bool overlaps() const {
+    return two_levels() && options.exchange == train::ExchangeSchedule::kStep && options.slice_overlap &&
+           !options.check.on();
   }
   const ir::Mesh& leaf_mesh() const { return rounds_in_slices() ? slice_mesh.mesh : mesh(); }
   int64_t leaf_rank(int64_t rank) const {

@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/update_parts.h"
+#include "ostro/fleet/parts/update_parts.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/state_layout.h"
+#include "ostro/fleet/parts/state_layout.h"
 
 #include <algorithm>
 #include <cstring>
