@@ -7,8 +7,8 @@
 namespace ostro::compile {
 namespace {
 
-// Calls visit(view, each) for operands or results of the step and of its epilogues; `each` as in WatchedArray,
-// if iteration i of a loop takes part i of the view alone.
+// Calls visit(view, each) for operands or results of the step and of its epilogues; `each` as in
+// WatchedArray, if iteration i of a loop takes part i of the view alone.
 void each_view(const Step& step, std::vector<View> Step::* views,
                const std::function<void(const View&, int64_t each)>& visit) {
   size_t whole = (step.*views).size();

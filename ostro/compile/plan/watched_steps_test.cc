@@ -6,8 +6,8 @@
 namespace ostro::compile {
 namespace {
 
-const ir::Shape kCell{ir::DType::f32, {{"a", 1}}};             // 4 bytes
-const ir::Shape kThree{ir::DType::f32, {{"i", 3}, {"a", 1}}};  // 12 bytes
+const ir::Shape kOneRow{ir::DType::f32, {{"a", 1}}};               // 4 bytes
+const ir::Shape kThreeRows{ir::DType::f32, {{"i", 3}, {"a", 1}}};  // 12 bytes
 
 Step step_of(StepKind kind, std::vector<View> in, std::vector<View> out) {
   Step step;
@@ -16,8 +16,8 @@ Step step_of(StepKind kind, std::vector<View> in, std::vector<View> out) {
   return step;
 }
 
-// Buffers: 0 a parameter of three rows, 1 a parameter of one, 2 a result of three rows, 3 a result of one, 4 a
-// temporary.
+// Buffers: 0 a parameter of three rows, 1 a parameter of one, 2 a result of three rows, 3 a result of one, 4
+// a temporary.
 Plan plan_of(std::vector<Step> steps) {
   Plan plan;
   plan.buffers = {{.kind = BufferKind::kParam, .index = 0, .bytes = 12},
@@ -37,8 +37,8 @@ Step loop(std::vector<View> in, std::vector<View> out) {
 }
 
 TEST_CASE("watched steps: a loop reads and makes a stacked array by iteration, a carry at once") {
-  const auto seen = watched_steps(
-      plan_of({loop({View::whole(1, kCell), View::whole(0, kThree)}, {View::whole(3, kCell), View::whole(2, kThree)})}));
+  const auto seen = watched_steps(plan_of({loop({View::whole(1, kOneRow), View::whole(0, kThreeRows)},
+                                                {View::whole(3, kOneRow), View::whole(2, kThreeRows)})}));
   REQUIRE(seen[0].reads.size() == 2);
   CHECK(seen[0].reads[0].index == 0);
   CHECK(seen[0].reads[0].each == 4);
@@ -51,15 +51,17 @@ TEST_CASE("watched steps: a loop reads and makes a stacked array by iteration, a
 }
 
 TEST_CASE("watched steps: a result that is written again later is final only then, and all at once") {
-  const View carry = View::whole(4, kCell), rows = View::whole(2, kThree), row = View::whole(2, kCell);
-  const auto twice = watched_steps(plan_of({loop({carry}, {carry, rows}), step_of(StepKind::kCopy, {carry}, {row})}));
+  const View carry = View::whole(4, kOneRow), rows = View::whole(2, kThreeRows),
+             row = View::whole(2, kOneRow);
+  const auto twice =
+      watched_steps(plan_of({loop({carry}, {carry, rows}), step_of(StepKind::kCopy, {carry}, {row})}));
   CHECK(twice[0].makes.empty());
   REQUIRE(twice[1].makes.size() == 1);
   CHECK(twice[1].makes[0].each == 0);
   // Two parts of one loop in one array, and an array that the loop reads as well.
   CHECK(watched_steps(plan_of({loop({carry}, {carry, rows, rows})}))[0].makes[0].each == 0);
   CHECK(watched_steps(plan_of({loop({carry, rows}, {carry, rows})}))[0].makes[0].each == 0);
-  View second = View::whole(2, kCell);
+  View second = View::whole(2, kOneRow);
   second.offset = 1;
   CHECK(watched_steps(plan_of({loop({carry}, {carry, second})}))[0].makes[0].each == 0);
 }

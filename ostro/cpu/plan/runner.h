@@ -84,9 +84,9 @@ class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
 
   const PlanContext& context_;
   std::vector<Prepared> prepared_;
-  std::vector<StepTime> times_;       // by step; empty: not measured
-  std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
-  std::vector<compile::WatchedStep> watched_;  // by step; empty: nobody is told
+  std::vector<StepTime> times_;                // by step; empty: not measured
+  std::vector<SpanLabelPtr> labels_;           // by step; empty: never profiled
+  std::vector<compile::WatchedStep> watched_;  // by step; empty: no watch is told
 };
 
 }  // namespace ostro::cpu

@@ -9,8 +9,8 @@
 #include "ostro/base/log.h"
 #include "ostro/base/profile.h"
 #include "ostro/dist/checked_group.h"
-#include "ostro/fleet/workers/device_room.h"
 #include "ostro/fleet/threads/workers.h"
+#include "ostro/fleet/workers/device_room.h"
 
 namespace ostro::fleet {
 namespace {

@@ -2,8 +2,8 @@
 // the order in which the program first reads its parameters, or makes its gradients. So a chunk can be on its
 // way while the program works on others. ChunkProgress: how many of the first chunks are complete.
 //
-// The order follows from the program before it is partitioned and compiled, so it is the same for all workers.
-// Values and pure functions; there are no errors.
+// The order follows from the program before it is partitioned and compiled, so it is the same for all
+// workers. Values and pure functions; there are no errors.
 #pragma once
 
 #include <cstddef>

@@ -18,17 +18,21 @@ ir::Program leaf_like() {
   const ir::ValueId unused = b.add_param(f32({{"embed", 2}}));
   (void)unused;
   const auto value = [&](std::vector<ir::Axis> axes) { return b.add_value(f32(std::move(axes))); };
-  const auto add = [&](ir::OpKind kind, std::vector<ir::ValueId> in, std::vector<ir::ValueId> out, bool reverse) {
+  const auto add = [&](ir::OpKind kind, std::vector<ir::ValueId> in, std::vector<ir::ValueId> out,
+                       bool reverse) {
     ir::Op op;
     op.kind = kind, op.operands = std::move(in), op.results = std::move(out);
     if (kind == ir::OpKind::scan)
-      op.attrs = {{"length", int64_t{3}}, {"consts", int64_t{0}}, {"carries", int64_t{1}},
+      op.attrs = {{"length", int64_t{3}},
+                  {"consts", int64_t{0}},
+                  {"carries", int64_t{1}},
                   {"reverse", int64_t{reverse}}};
     b.ops.push_back(std::move(op));
   };
   const ir::ValueId x = value({{"embed", 2}}), y = value({{"embed", 2}}), d_head = value({{"embed", 2}}),
                     dy = value({{"embed", 2}}), dx = value({{"embed", 2}}),
-                    d_layers = value({{"layers", 3}, {"embed", 2}}), d_table = value({{"vocab", 5}, {"embed", 2}});
+                    d_layers = value({{"layers", 3}, {"embed", 2}}),
+                    d_table = value({{"vocab", 5}, {"embed", 2}});
   add(ir::OpKind::gather, {table}, {x}, false);
   add(ir::OpKind::scan, {x, layers}, {y}, false);
   add(ir::OpKind::dot, {y, head}, {d_head, dy}, false);

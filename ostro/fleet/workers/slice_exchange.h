@@ -171,8 +171,8 @@ class SliceExchange::Join {
   const int64_t leaves_;
   const bool in_background_;
   std::vector<Place> parts_;
-  std::vector<Part> joined_, main_;  // of its parts, as those of SliceExchange
-  std::vector<std::vector<train::Subtree>> near_, far_;      // of the workers of the slice, and of all slices
+  std::vector<Part> joined_, main_;                      // of its parts, as those of SliceExchange
+  std::vector<std::vector<train::Subtree>> near_, far_;  // of the workers of the slice, and of all slices
   std::vector<std::vector<CellBuffers>> from_near_, from_far_;  // by worker or slice, and subtree
   // What is sent must stay until it has landed, so it comes before the messages.
   Sums mine_, slice_;

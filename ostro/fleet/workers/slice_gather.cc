@@ -61,8 +61,7 @@ Status SliceExchange::Gather::finish(size_t chunks) {
 std::span<std::byte> SliceExchange::Gather::room(Chunk& chunk, const Part& p) {
   Buffer array = piece_of(whole_[p.k], p.row);
   const ir::Shape shape = e_.shape(p);
-  if (const auto offset =
-          spmd::part_offset(e_.plan_.mesh(), e_.owner(p), e_.plan_.cut(p.k), array.shape()))
+  if (const auto offset = spmd::part_offset(e_.plan_.mesh(), e_.owner(p), e_.plan_.cut(p.k), array.shape()))
     return array.mutable_bytes().subspan(static_cast<size_t>(*offset), static_cast<size_t>(shape.bytes()));
   return chunk.copies.emplace_back(Chunk::Copy{p, Buffer::empty(shape)}).cells.mutable_bytes();
 }
@@ -76,8 +75,7 @@ void SliceExchange::Gather::add(Chunk& chunk, const Part& p) {
   const auto own_bytes = [&] { return piece_of(own_[p.k], p.row).bytes(); };
   if (from == e_.place_)
     for (int64_t slice = 0; slice < e_.routes_.slices(); ++slice)
-      if (e_.comes_from_afar(p, slice))
-        chunk.between.add(e_.rank_of(e_.giver(p, slice)), own_bytes(), {});
+      if (e_.comes_from_afar(p, slice)) chunk.between.add(e_.rank_of(e_.giver(p, slice)), own_bytes(), {});
   if (here != e_.place_) {
     if (!is_own) chunk.inside.add(e_.rank_of(here), {}, room(chunk, p));
     return;

@@ -91,7 +91,8 @@ Status SliceOverlap::give(size_t chunks) {
     if (joins_.size() == chunks_.made.size() / 2) fault_aside("overlap", read_pulse().step, rank_);
     SubtreeSums mine(leaves_, adder_);
     if (before_ != nullptr)
-      for (const auto& [node, sum] : before_->sums()) RETURN_IF_ERROR(mine.push(node, pieces_of(sum, pieces)));
+      for (const auto& [node, sum] : before_->sums())
+        RETURN_IF_ERROR(mine.push(node, pieces_of(sum, pieces)));
     if (!gradients_.empty()) RETURN_IF_ERROR(mine.push(leaf_, pieces_of(gradients_, pieces)));
     joins_.emplace_back(exchange_, leaves_, pieces, true);
     RETURN_IF_ERROR(joins_.back().start(c_, mine.take()));

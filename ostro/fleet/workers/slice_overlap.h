@@ -1,7 +1,7 @@
 // SliceOverlap: the exchanges of one step between slices that go on while leaves are computed
 // (trainer.mesh.slice_overlap): parameters arrive while the leaf program works on the layers before, and sums
-// of gradients leave when the backward pass of the last leaf has made them. The sums and their order are those
-// of SliceExchange, so no bit depends on it.
+// of gradients leave when the backward pass of the last leaf has made them. The sums and their order are
+// those of SliceExchange, so no bit depends on it.
 //
 // All workers that run different leaves start the same exchanges in the same order, whatever their engines
 // tell: parameters of all chunks between slices, then chunk by chunk inside; then the gradients of each chunk

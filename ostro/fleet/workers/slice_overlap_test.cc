@@ -59,7 +59,8 @@ class Lazy final : public runtime::RunWatch {
   std::vector<Buffer> results_;
 };
 
-TEST_CASE("overlap: a leaf asks for its parameters layer by layer, and tells each gradient when it is final") {
+TEST_CASE(
+    "overlap: a leaf asks for its parameters layer by layer, and tells each gradient when it is final") {
   const auto engine = compiled_engine();
   for (const char* precision : {"f32", "p=f32,c=bfloat16"}) {
     const Setup s = setup_of(precision, 1, 0);
@@ -127,8 +128,8 @@ struct Outcome {
 };
 
 // Two steps of workers in slices of these sizes.
-Outcome run(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes, spmd::Delivery delivery,
-            uint32_t seed) {
+Outcome run(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
+            spmd::Delivery delivery, uint32_t seed) {
   std::vector<std::string> slices;
   for (size_t i = 0; i < sizes.size(); ++i)
     slices.insert(slices.end(), static_cast<size_t>(sizes[i]), std::to_string(i));
@@ -148,8 +149,9 @@ Outcome run(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>&
       const auto rank = static_cast<size_t>(c.rank());
       Drawn drawn(c, seed + 100 * static_cast<uint32_t>(i) + static_cast<uint32_t>(rank));
       spmd::Late late(drawn, delivery);
-      ASSIGN_OR_RETURN(train::StepResult result,
-                       all[rank]->step(late, batch_of(s.config.trainer.train_batch_size.at(0), i % 2), scalars));
+      ASSIGN_OR_RETURN(
+          train::StepResult result,
+          all[rank]->step(late, batch_of(s.config.trainer.train_batch_size.at(0), i % 2), scalars));
       if (rank == 0) out.steps.push_back(std::move(result)), out.most = std::max(out.most, late.most);
       return Status();
     });

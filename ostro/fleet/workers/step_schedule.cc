@@ -122,8 +122,7 @@ class StepSchedule final : public GradientSchedule {
       fault_point("leaf", read_pulse().step, rank_);
       const bool is_last = i + 1 == own.end;
       runtime::RunWatch* const watch = overlap.watch(is_last ? &sums : nullptr, {i, 1});
-      ASSIGN_OR_RETURN(auto given,
-                       run_leaf({&c, watch}, overlap.parameters(), batch, i, read_pulse().step));
+      ASSIGN_OR_RETURN(auto given, run_leaf({&c, watch}, overlap.parameters(), batch, i, read_pulse().step));
       if (is_last)
         last = std::move(given.gradients);
       else

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "ostro/fleet/check/check_draw.h"
-#include "ostro/fleet/slices/slices.h"
 #include "ostro/fleet/parts/state_layout.h"
 #include "ostro/fleet/parts/update_parts.h"
+#include "ostro/fleet/slices/slices.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/programs/leaf_plan.h"
@@ -35,8 +35,8 @@ struct WorkerOptions {
   // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. With
   // several slices copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
-  bool slice_overlap = true;              // trainer.mesh.slice_overlap
-  CheckDraw check = {};                   // trainer.cross_check
+  bool slice_overlap = true;  // trainer.mesh.slice_overlap
+  CheckDraw check = {};       // trainer.cross_check
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };

@@ -46,7 +46,8 @@ void MeshOptions::visit_options(config::OptionTable& t) {
         "holds whole parameters or gradients, but every leaf's travel")
       .other("layer");
   t.add(&slice_overlap, "slice_overlap", Effect::kPlan, "",
-        "with exchange: step and workers in several slices: send parameters between slices layer by layer while "
+        "with exchange: step and workers in several slices: send parameters between slices layer by layer "
+        "while "
         "the first leaf is computed, and gradients while the backward pass of the last one goes on")
       .other("false")
       .since_default("true");
