@@ -141,11 +141,14 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     between += main_slice(p) != slice_
                    ? of_slice * shape(p).bytes()
                    : (static_cast<int64_t>(routes_.owning_slices(p.k, p.q).size()) - 1) * shape(p).bytes();
+  const int64_t joining = of_slice * joined + std::max(from_slices, main + kept);
   if (whole) {
     load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_of(place_)) + packed + from_mates);
     add_sent(load.sent, "sums of gradients to the workers of the slice that join them", 1, to_joiners);
   }
-  load.gradients = std::max(load.gradients, of_slice * joined + std::max(from_slices, main + kept));
+  // Beside the last leaf, sums of slices are there together with those of leaves.
+  load.gradients =
+      whole && plan_.overlaps() ? load.gradients + joining : std::max(load.gradients, joining);
   add_sent(load.sent, "sums of gradients to other slices", 1, between, between);
   add_sent(load.sent, "sums over all leaves to other owners in the slice", 1, to_owners);
 }

@@ -66,6 +66,8 @@ class StepSchedule final : public GradientSchedule {
     for (const train::Subtree& node : train::subtrees(leaves, range(leaves, place_)))
       load.partials = std::max(load.partials, finished++ + train::live_partials(node.count));
     load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
+    // The last leaf is added to the sums before it, chunk by chunk, while all of both is there.
+    if (chunks_ && load.leaves > 1) load.gradients += plan_.used_bytes(rank_);
     add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
     if (slices_ != nullptr) {
       slices_->add_joins(leaves, true, load);
