@@ -145,7 +145,8 @@ def main():
         fault = f"{rng.choice(['overlap', 'overlap', 'exchange', 'update'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
         for run, workers, options, settings in [
                 ("unequal", 3, ["--slices", "2:1"], {"OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)}),
-                ("after-the-leaves", 2, ["--slices", "1:1", "--trainer.mesh.slice_overlap", "false"], {}),
+                ("after-the-leaves", 2, ["--slices", "1:1", "--trainer.mesh.slice_overlap", "false",
+                                         "--trainer.mesh.slice_connections", "2"], {}),
                 ("layer", 4, ["--slices", "2:2", "--trainer.mesh.exchange", "layer",
                               "--trainer.mesh.axes", "{replica: 2, data: -1}"], {})]:
             got = place.launch(run, workers, ["--min_workers", "2", *options], {"OSTRO_THREADS": "1"} | settings)

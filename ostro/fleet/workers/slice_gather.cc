@@ -147,8 +147,7 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     add_sent(load.sent, "sums of gradients to the workers of the slice that join them", 1, to_joiners);
   }
   // Beside the last leaf, sums of slices are there together with those of leaves.
-  load.gradients =
-      whole && plan_.overlaps() ? load.gradients + joining : std::max(load.gradients, joining);
+  load.gradients = whole && plan_.overlaps() ? load.gradients + joining : std::max(load.gradients, joining);
   add_sent(load.sent, "sums of gradients to other slices", 1, between, between);
   add_sent(load.sent, "sums over all leaves to other owners in the slice", 1, to_owners);
 }

@@ -51,6 +51,12 @@ void MeshOptions::visit_options(config::OptionTable& t) {
         "the first leaf is computed, and gradients while the backward pass of the last one goes on")
       .other("false")
       .since_default("true");
+  t.add(&slice_connections, "slice_connections", Effect::kPlan, "1 to 16",
+        "connections between two workers of different slices that long messages are shared out to. More than "
+        "one "
+        "help where a link is long or loses packets, so that one connection does not fill it")
+      .other("4")
+      .since_default("1");
 }
 
 void ShardingOptions::visit_options(config::OptionTable& t) {
@@ -77,6 +83,9 @@ Status ShardingOptions::validate() const {
   if (mesh.state_replicas < 0 || mesh.state_replicas > 1)
     mistakes.add(option_error("trainer.mesh.state_replicas",
                               fmt::format("{} copies; use 1, or 0 for none", mesh.state_replicas)));
+  if (mesh.slice_connections < 1 || mesh.slice_connections > 16)
+    mistakes.add(option_error("trainer.mesh.slice_connections",
+                              fmt::format("{} connections; use 1 to 16", mesh.slice_connections)));
   int open = 0;
   for (const auto& [name, size] : mesh.axes) {
     if (size == -1) ++open;
