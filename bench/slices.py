@@ -8,7 +8,7 @@ filter (tc tbf) limits to so many Mbit/s each way. All chains must be that of `o
 levels: `--workers` workers in each slice. The same run is trained by workers that have the names of their slices, and by
 workers that have none, so that all exchange with all. Prints for each the median time of a step, the bytes that crossed the
 link a step (counted by the kernel, with headers), and what `--dry_run` said before.
-overlap: one worker in each slice, with one leaf each, of a model of 12 layers. Prints for each rate the median time of a step
+overlap: one worker in each slice, with one leaf each, of a deeper model. Prints for each rate the median time of a step
 with trainer.mesh.slice_overlap and without, beside the larger of computing (a step without a limit of the link) and of what
 the bytes of one direction take, as `--dry_run` says them before."""
 
@@ -28,9 +28,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from workers_test import Place  # noqa: E402
 
-OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--model.num_layers", "4", "--trainer.mp", "f32",
+OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--trainer.mp", "f32",
            "--trainer.checkpointer.keep", "[{every: 1000}]", "--trainer.stop_timeout", "10m"]
-DEEP = [*OPTIONS, "--model.num_layers", "12", "--trainer.mesh.state_replicas", "0"]
 
 
 def run(*words):
@@ -116,7 +115,8 @@ def said_before(place, workers, options):
 
 def levels(place, args):
     for copies in (1, 0):
-        options = [*OPTIONS, "--trainer.num_train_steps", str(args.steps), "--trainer.mesh.state_replicas", str(copies)]
+        options = [*OPTIONS, "--model.num_layers", "4", "--trainer.num_train_steps", str(args.steps),
+                   "--trainer.mesh.state_replicas", str(copies)]
         expected = place.train(f"alone-{copies}", options, seconds=600)
         said = said_before(place, args.workers, options)
         print(f"state_replicas {copies}: {said / 1e6:.2f} MB a step between slices are said before", flush=True)
@@ -131,8 +131,8 @@ def levels(place, args):
 
 
 def overlap(place, args):
-    options = [*DEEP, "--trainer.num_train_steps", str(args.steps), "--trainer.train_batch_size", str(2 * args.rows),
-               "--numerics.leaf_examples", str(args.rows)]
+    options = [*OPTIONS, "--model.num_layers", str(args.layers), "--trainer.mesh.state_replicas", "0", "--trainer.num_train_steps",
+               str(args.steps), "--trainer.train_batch_size", str(2 * args.rows), "--numerics.leaf_examples", str(args.rows)]
     expected = place.train("alone-deep", options, seconds=900)
     each_way = said_before(place, 1, options) / 2
     seconds = {}
@@ -145,7 +145,7 @@ def overlap(place, args):
                 sys.exit(f"{name}: another chain")
         computing = min(seconds[None, True], seconds[None, False])
         if mbit is None:
-            print(f"leaves of {args.rows} rows: computing takes {computing:.3f} s a step; {each_way / 1e6:.2f} MB go each way "
+            print(f"{args.layers} layers, leaves of {args.rows} rows: computing takes {computing:.3f} s a step; {each_way / 1e6:.2f} MB go each way "
                   "between slices", flush=True)
             continue
         bound = max(computing, each_way * 8 / (mbit * 1e6))
@@ -160,6 +160,7 @@ def main():
     parser.add_argument("--parts", nargs="+", choices=["levels", "overlap"], default=["levels", "overlap"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rows", type=int, default=8, help="of a leaf, in the part overlap")
+    parser.add_argument("--layers", type=int, default=12, help="of the model, in the part overlap")
     parser.add_argument("--rates", type=float, nargs="+", default=[1000, 100, 10])
     parser.add_argument("--steps", type=int, default=12)
     args = parser.parse_args()
