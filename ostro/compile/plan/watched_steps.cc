@@ -36,7 +36,7 @@ struct Touch {
 };
 using Touches = std::map<int32_t, Touch>;  // by buffer
 
-Touches touches(const Plan& plan, const Step& step, std::vector<View> Step::* views, BufferKind kind) {
+Touches touched(const Plan& plan, const Step& step, std::vector<View> Step::* views, BufferKind kind) {
   Touches out;
   each_view(step, views, [&](const View& view, int64_t part) {
     const PlanBuffer& buffer = plan.buffers[static_cast<size_t>(view.buffer)];
@@ -51,13 +51,13 @@ std::vector<WatchedStep> watched_steps(const Plan& plan) {
   std::vector<WatchedStep> out(plan.steps.size());
   std::map<int32_t, std::pair<size_t, int64_t>> last;  // by result: the last step that writes it, and `each`
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    for (const auto& [number, touch] : touches(plan, plan.steps[i], &Step::in, BufferKind::kParam)) {
+    for (const auto& [number, touch] : touched(plan, plan.steps[i], &Step::in, BufferKind::kParam)) {
       const PlanBuffer& buffer = plan.buffers[static_cast<size_t>(number)];
       out[i].reads.push_back({buffer.index, number, buffer.bytes, touch.each});
     }
     // A step that reads the result that it writes may do so in another order than it writes.
-    const Touches read = touches(plan, plan.steps[i], &Step::in, BufferKind::kResult);
-    for (const auto& [number, touch] : touches(plan, plan.steps[i], &Step::out, BufferKind::kResult))
+    const Touches read = touched(plan, plan.steps[i], &Step::in, BufferKind::kResult);
+    for (const auto& [number, touch] : touched(plan, plan.steps[i], &Step::out, BufferKind::kResult))
       last[number] = {i, read.contains(number) ? 0 : touch.each};
   }
   for (const auto& [number, at] : last) {

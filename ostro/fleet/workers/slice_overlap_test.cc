@@ -12,11 +12,11 @@
 namespace ostro::fleet {
 namespace {
 
-std::unique_ptr<runtime::Engine> compiled_engine() {
+std::unique_ptr<runtime::Engine> one_thread_engine() {
   return cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false}).value();
 }
 
-Setup setup_of(const char* precision, int64_t leaves, int64_t copies) {
+Setup overlap_setup(const char* precision, int64_t leaves, int64_t copies) {
   train::TrainConfig c = tiny_config(leaves, {{"embed", 12}});
   train::llama(c).num_layers = 3;
   c.trainer.mp = precision;
@@ -61,9 +61,9 @@ class Lazy final : public runtime::RunWatch {
 
 TEST_CASE(
     "overlap: a leaf asks for its parameters layer by layer, and tells each gradient when it is final") {
-  const auto engine = compiled_engine();
+  const auto engine = one_thread_engine();
   for (const char* precision : {"f32", "p=f32,c=bfloat16"}) {
-    const Setup s = setup_of(precision, 1, 0);
+    const Setup s = overlap_setup(precision, 1, 0);
     auto leaf = engine->compile(s.programs.leaf, train::leaf_options("none")).value();
     std::vector<Buffer> inputs = train::initial_state(s.programs, *engine, 0).value().params;
     const size_t parameters = inputs.size();
@@ -128,8 +128,8 @@ struct Outcome {
 };
 
 // Two steps of workers in slices of these sizes.
-Outcome run(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
-            spmd::Delivery delivery, uint32_t seed) {
+Outcome run_slices(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
+                   spmd::Delivery delivery, uint32_t seed) {
   std::vector<std::string> slices;
   for (size_t i = 0; i < sizes.size(); ++i)
     slices.insert(slices.end(), static_cast<size_t>(sizes[i]), std::to_string(i));
@@ -161,21 +161,22 @@ Outcome run(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>&
 }
 
 TEST_CASE("overlap: messages that arrive late and in drawn orders give the bits of one worker") {
-  const auto engine = compiled_engine();
+  const auto engine = one_thread_engine();
   uint32_t seed = 1;
   for (const char* precision : {"f32", "p=f32,c=bfloat16"})
     for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{1, 1}, {2, 2}, {2, 1, 1}})
       for (const int64_t copies : {0, 1}) {
-        const Setup s = setup_of(precision, 5, copies);
+        const Setup s = overlap_setup(precision, 5, copies);
         const Trail alone = train_alone(s, 2);
-        const Outcome got = run(s, *engine, sizes, spmd::Delivery::kLate, ++seed);
+        const Outcome got = run_slices(s, *engine, sizes, spmd::Delivery::kLate, ++seed);
         // More than an exchange for each layer at a time.
         CHECK(got.most > 3);
         for (size_t i = 0; i < 2; ++i) CHECK(same(got.steps[i], alone.steps[i]));
       }
   // The control: what is never delivered is seen.
-  const Setup s = setup_of("f32", 2, 0);
-  CHECK(!same(run(s, *engine, {1, 1}, spmd::Delivery::kNever, 1).steps[0], train_alone(s, 1).steps[0]));
+  const Setup s = overlap_setup("f32", 2, 0);
+  CHECK(
+      !same(run_slices(s, *engine, {1, 1}, spmd::Delivery::kNever, 1).steps[0], train_alone(s, 1).steps[0]));
 }
 
 }  // namespace
