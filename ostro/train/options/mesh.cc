@@ -47,14 +47,12 @@ void MeshOptions::visit_options(config::OptionTable& t) {
       .other("layer");
   t.add(&slice_overlap, "slice_overlap", Effect::kPlan, "",
         "with exchange: step and workers in several slices: send parameters between slices layer by layer "
-        "while "
-        "the first leaf is computed, and gradients while the backward pass of the last one goes on")
+        "while the first leaf is computed, and gradients while the backward pass of the last one goes on")
       .other("false")
       .since_default("true");
   t.add(&slice_connections, "slice_connections", Effect::kPlan, "1 to 16",
         "connections between two workers of different slices that long messages are shared out to. More than "
-        "one "
-        "help where a link is long or loses packets, so that one connection does not fill it")
+        "one help where a link is long or loses packets, so that one connection does not fill it")
       .other("4")
       .since_default("1");
 }
