@@ -10,7 +10,7 @@
 #include "ostro/base/profile.h"
 #include "ostro/dist/checked_group.h"
 #include "ostro/fleet/processes/device_room.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 
 namespace ostro::fleet {
 namespace {

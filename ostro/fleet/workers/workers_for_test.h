@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "ostro/fleet/faulty_engine_for_test.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/train/options/llama_for_test.h"
 

@@ -27,6 +27,8 @@ struct MeshOptions {
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
   int64_t state_replicas = 1;  // copies of each worker's cells in another worker's memory: 0 or 1
   ExchangeSchedule exchange = ExchangeSchedule::kStep;
+  bool slice_overlap = true;      // send between slices while leaves are computed
+  int64_t slice_connections = 1;  // of each pair of workers in different slices
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;
 };

@@ -1,4 +1,4 @@
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 
 #include <algorithm>
 #include <chrono>
@@ -154,6 +154,7 @@ Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t w
                        .leaves = rows / config.numerics.leaf_examples.value_or(rows),
                        .state_replicas = config.trainer.sharding.mesh.state_replicas,
                        .slices = std::move(slices),
+                       .slice_overlap = config.trainer.sharding.mesh.slice_overlap,
                        .check = {config.trainer.cross_check, config.trainer.seed},
                        .measured_shares = config.trainer.sharding.shares == train::LeafSharing::kMeasured};
 }
