@@ -54,7 +54,7 @@ class Chunks::Builder {
     Chunks out;
     for (const int64_t rows : rows_) out.chunk_of_.emplace_back(static_cast<size_t>(rows));
     for (const auto& [when, pieces] : at_) {
-      for (const Piece& piece : pieces)
+      for (const ArrayPiece& piece : pieces)
         out.chunk_of_[piece.k][static_cast<size_t>(std::max<int64_t>(piece.row, 0))] = out.list_.size();
       out.list_.push_back(pieces);
     }
@@ -63,7 +63,7 @@ class Chunks::Builder {
 
  private:
   std::vector<int64_t> rows_;  // 0: not known yet
-  std::map<Moment, std::vector<Piece>> at_;
+  std::map<Moment, std::vector<ArrayPiece>> at_;
 };
 
 Chunks Chunks::of_whole(size_t arrays) {
@@ -125,7 +125,7 @@ size_t Chunks::through(size_t k, int64_t begin, int64_t end, int64_t bytes) cons
 ChunkProgress::ChunkProgress(const Chunks& chunks) : chunks_(chunks) {
   for (size_t i = 0; i < chunks.size(); ++i) {
     missing_.push_back(chunks[i].size());
-    for (const Piece& piece : chunks[i]) {
+    for (const ArrayPiece& piece : chunks[i]) {
       if (piece.k >= there_.size()) there_.resize(piece.k + 1);
       there_[piece.k].assign(static_cast<size_t>(chunks.rows(piece.k)), false);
     }

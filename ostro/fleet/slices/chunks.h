@@ -15,10 +15,10 @@
 namespace ostro::fleet {
 
 // Array k, or one index of its leading axis: one layer of a stacked parameter.
-struct Piece {
+struct ArrayPiece {
   size_t k = 0;
   int64_t row = -1;  // -1: all of it
-  bool operator==(const Piece&) const = default;
+  bool operator==(const ArrayPiece&) const = default;
 };
 
 class Chunks {
@@ -34,7 +34,7 @@ class Chunks {
                         const std::vector<bool>& by_row);
 
   size_t size() const { return list_.size(); }
-  const std::vector<Piece>& operator[](size_t i) const { return list_[i]; }
+  const std::vector<ArrayPiece>& operator[](size_t i) const { return list_[i]; }
   // The number of pieces that array k is cut into.
   int64_t rows(size_t k) const { return static_cast<int64_t>(chunk_of_[k].size()); }
   // The number of the chunk with that row of array k; row 0 of an array that is whole.
@@ -45,7 +45,7 @@ class Chunks {
 
  private:
   class Builder;
-  std::vector<std::vector<Piece>> list_;
+  std::vector<std::vector<ArrayPiece>> list_;
   std::vector<std::vector<size_t>> chunk_of_;  // by array and row
 };
 

@@ -42,13 +42,13 @@ ir::Program leaf_like() {
   return p;
 }
 
-std::vector<std::vector<Piece>> list(const Chunks& chunks) {
-  std::vector<std::vector<Piece>> out;
+std::vector<std::vector<ArrayPiece>> list(const Chunks& chunks) {
+  std::vector<std::vector<ArrayPiece>> out;
   for (size_t i = 0; i < chunks.size(); ++i) out.push_back(chunks[i]);
   return out;
 }
 
-using Pieces = std::vector<std::vector<Piece>>;
+using Pieces = std::vector<std::vector<ArrayPiece>>;
 
 TEST_CASE("chunks: parameters by first use, layers one by one, what nobody reads last") {
   const ir::Program p = leaf_like();

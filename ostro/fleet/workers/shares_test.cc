@@ -6,17 +6,12 @@
 
 #include <random>
 
-#include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/workers/workers_for_test.h"
 
 namespace ostro::fleet {
 namespace {
 
 constexpr int64_t kLeaves = 7;
-
-std::unique_ptr<runtime::Engine> compiled_engine() {
-  return cpu::make_cpu_engine({.isa = {}, .threads = 2, .generated_code = false}).value();
-}
 
 Setup setup_of(const config::IntMap& axes, bool model_axis) {
   train::TrainConfig c = tiny_config(kLeaves, {{"embed", 12}});

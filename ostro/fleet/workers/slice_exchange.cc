@@ -78,8 +78,8 @@ ir::Shape SliceExchange::shape(const Part& p) const {
   return shape;
 }
 
-SliceExchange::Join::Join(const SliceExchange& exchange, int64_t leaves, const std::vector<Piece>& pieces,
-                          bool in_background)
+SliceExchange::Join::Join(const SliceExchange& exchange, int64_t leaves,
+                          const std::vector<ArrayPiece>& pieces, bool in_background)
     : e_(exchange), leaves_(leaves), in_background_(in_background) {
   for (size_t x = 0; x < pieces.size(); ++x)
     for (int64_t q = 0; q < e_.routes_.parts(pieces[x].k); ++q) {

@@ -59,7 +59,7 @@ class SliceExchange {
   void add_spread(const std::vector<int64_t>& sizes, const std::string& what, train::WorkerLoad& load) const;
 
  private:
-  // Part q of array k, or of one index of its leading axis (Piece).
+  // Part q of array k, or of one index of its leading axis (ArrayPiece).
   struct Part {
     size_t k = 0;
     int64_t q = 0;
@@ -152,7 +152,8 @@ class SliceExchange::Gather {
 class SliceExchange::Join {
  public:
   // As of Gather.
-  Join(const SliceExchange& exchange, int64_t leaves, const std::vector<Piece>& pieces, bool in_background);
+  Join(const SliceExchange& exchange, int64_t leaves, const std::vector<ArrayPiece>& pieces,
+       bool in_background);
 
   // Sends the sums of this worker's leaves to the workers of its slice that join them. mine[i].second[x]:
   // piece x.

@@ -6,7 +6,6 @@
 #include <numeric>
 #include <random>
 
-#include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/workers/workers_for_test.h"
 #include "ostro/train/programs/leaf_plan.h"
 
@@ -14,10 +13,6 @@ namespace ostro::fleet {
 namespace {
 
 using train::ExchangeSchedule;
-
-std::unique_ptr<runtime::Engine> compiled_engine() {
-  return cpu::make_cpu_engine({.isa = {}, .threads = 2, .generated_code = false}).value();
-}
 
 struct Arrangement {
   std::vector<int64_t> sizes;  // workers of each slice

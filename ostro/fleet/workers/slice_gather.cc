@@ -47,7 +47,7 @@ Status SliceExchange::Gather::start(const CellBuffers& owned, const CellBuffers&
   }
   for (size_t i = 0; i < chunks.size(); ++i) {
     Chunk& chunk = chunks_.emplace_back();
-    for (const Piece& piece : chunks[i])
+    for (const ArrayPiece& piece : chunks[i])
       for (int64_t q = 0; plan.gathered(piece.k) && q < e_.routes_.parts(piece.k); ++q)
         add(chunk, {piece.k, q, piece.row});
   }

@@ -20,9 +20,9 @@ std::vector<size_t> first_numbers(size_t count) {
   return out;
 }
 
-CellBuffers pieces_of(const CellBuffers& arrays, const std::vector<Piece>& pieces) {
+CellBuffers pieces_of(const CellBuffers& arrays, const std::vector<ArrayPiece>& pieces) {
   CellBuffers out;
-  for (const Piece& piece : pieces) out.push_back(piece_of(arrays[piece.k], piece.row));
+  for (const ArrayPiece& piece : pieces) out.push_back(piece_of(arrays[piece.k], piece.row));
   return out;
 }
 
@@ -86,7 +86,7 @@ Status SliceOverlap::made(size_t result, int64_t begin, int64_t end) {
 Status SliceOverlap::give(size_t chunks) {
   while (joins_.size() < chunks) {
     RETURN_IF_ERROR(gather_.finish());
-    const std::vector<Piece>& pieces = chunks_.made[joins_.size()];
+    const std::vector<ArrayPiece>& pieces = chunks_.made[joins_.size()];
     if (joins_.empty()) fault_aside("exchange", read_pulse().step, rank_);
     if (joins_.size() == chunks_.made.size() / 2) fault_aside("overlap", read_pulse().step, rank_);
     SubtreeSums mine(leaves_, adder_);

@@ -3,7 +3,6 @@
 #include <random>
 #include <thread>
 
-#include "ostro/cpu/engine/engine.h"
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/fleet/workers/worker.h"
 #include "ostro/fleet/workers/workers_for_test.h"
@@ -11,10 +10,6 @@
 
 namespace ostro::fleet {
 namespace {
-
-std::unique_ptr<runtime::Engine> one_thread_engine() {
-  return cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false}).value();
-}
 
 Setup overlap_setup(const char* precision, int64_t leaves, int64_t copies) {
   train::TrainConfig c = tiny_config(leaves, {{"embed", 12}});
@@ -62,7 +57,7 @@ class Lazy final : public runtime::RunWatch {
 
 TEST_CASE(
     "overlap: a leaf asks for its parameters layer by layer, and tells each gradient when it is final") {
-  const auto engine = one_thread_engine();
+  const auto engine = compiled_engine(1);
   for (const char* precision : {"f32", "p=f32,c=bfloat16"}) {
     const Setup s = overlap_setup(precision, 1, 0);
     auto leaf = engine->compile(s.programs.leaf, train::leaf_options("none")).value();
@@ -161,7 +156,7 @@ Outcome run_slices(const Setup& s, runtime::Engine& engine, const std::vector<in
 }
 
 TEST_CASE("overlap: messages that arrive late and in drawn orders give the bits of one worker") {
-  const auto engine = one_thread_engine();
+  const auto engine = compiled_engine(1);
   uint32_t seed = 1;
   for (const char* precision : {"f32", "p=f32,c=bfloat16"})
     for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{1, 1}, {2, 2}, {2, 1, 1}})
