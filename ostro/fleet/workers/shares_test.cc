@@ -111,7 +111,7 @@ std::vector<int64_t> leaves_after(train::StepRunner& runner, const Setup& s, tra
 TEST_CASE(
     "shares: workers of 4 : 2 : 1 come to shares of 4 : 2 : 1, and even ones stay with trainer.shares: "
     "even") {
-  ::setenv("OSTRO_SIM_SLOW", "0:5ms,1:10ms,2:20ms", 1);
+  ::setenv("OSTRO_SIM_SLOW", "0:20ms,1:40ms,2:80ms", 1);
   const Setup s = setup_of({{"data", -1}}, false);
   const auto engine = compiled_engine();
   for (const bool measured : {true, false}) {

@@ -122,15 +122,21 @@ struct Outcome {
   size_t most = 0;  // exchanges on their way at a time, at one worker
 };
 
-// Two steps of workers in slices of these sizes.
-Outcome run_slices(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
-                   spmd::Delivery delivery, uint32_t seed) {
+// Of workers in slices of these sizes.
+WorkerPlan plan_of(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes) {
   std::vector<std::string> slices;
   for (size_t i = 0; i < sizes.size(); ++i)
     slices.insert(slices.end(), static_cast<size_t>(sizes[i]), std::to_string(i));
   const auto workers = static_cast<int64_t>(slices.size());
-  const WorkerPlan plan =
-      make_worker_plan(s.programs, engine, "none", worker_options(s.config, workers, slices).value()).value();
+  return make_worker_plan(s.programs, engine, "none", worker_options(s.config, workers, slices).value())
+      .value();
+}
+
+// Two steps of workers in slices of these sizes.
+Outcome run_slices(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
+                   spmd::Delivery delivery, uint32_t seed) {
+  const WorkerPlan plan = plan_of(s, engine, sizes);
+  const int64_t workers = plan.mesh().size();
   std::vector<std::unique_ptr<Worker>> all;
   const train::State state = train::initial_state(s.programs, engine, s.config.trainer.seed).value();
   for (int64_t rank = 0; rank < workers; ++rank) {
@@ -172,6 +178,40 @@ TEST_CASE("overlap: messages that arrive late and in drawn orders give the bits 
   const Setup s = overlap_setup("f32", 2, 0);
   CHECK(
       !same(run_slices(s, *engine, {1, 1}, spmd::Delivery::kNever, 1).steps[0], train_alone(s, 1).steps[0]));
+}
+
+// The exchange with this number, from 1, is not begun: something else went wrong in this worker.
+class Failing final : public runtime::ForwardedCollectives {
+ public:
+  Failing(runtime::Collectives& group, int number) : ForwardedCollectives(group), left_(number) {}
+  Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
+                        std::span<const std::span<std::byte>> receive) override {
+    if (--left_ == 0) return io_error("no room");
+    return ForwardedCollectives::start(peers, send, receive);
+  }
+
+ private:
+  int left_;
+};
+
+TEST_CASE("overlap: a worker that fails in mid-step is waited for by nobody, and waits for nobody") {
+  const auto engine = compiled_engine(1);
+  const Setup s = overlap_setup("f32", 3, 0);
+  const WorkerPlan plan = plan_of(s, *engine, {2, 1});
+  const train::State state = train::initial_state(s.programs, *engine, 0).value();
+  for (const int number : {0, 1, 4, 9, 14, 19}) {  // 0: the control, which does not fail
+    const Status status = dist::run_workers(plan.mesh(), [&](runtime::Collectives& c) -> Status {
+      Worker worker(plan, c.rank());
+      RETURN_IF_ERROR(worker.adopt(state));
+      Failing failing(c, c.rank() == 1 ? number : 0);
+      const auto done =
+          worker.step(failing, batch_of(3, 0),
+                      optim::step_scalars(s.config.optimizer, 0, s.config.trainer.num_train_steps));
+      return done.ok() ? Status() : Status(done.error());
+    });
+    CHECK(status.ok() == (number == 0));
+    if (!status.ok()) CHECK(status.error().message().find("no room") != std::string::npos);
+  }
 }
 
 }  // namespace
