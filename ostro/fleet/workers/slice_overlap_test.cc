@@ -1,7 +1,7 @@
 // What goes between slices is on its way while leaves are computed, and no bit depends on when it arrives.
+#include <atomic>
 #include <cstring>
 #include <random>
-#include <thread>
 
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/fleet/workers/worker.h"
@@ -111,9 +111,11 @@ class Drawn final : public runtime::ForwardedCollectives {
   }
 
  private:
+  // Without the scheduler: what yields on a busy machine waits for all others.
   void pause() {
-    for (uint32_t n = rng_() % 200; n > 0; --n) std::this_thread::yield();
+    for (uint32_t n = rng_() % 20000; n > 0; --n) (void)spun_.fetch_add(1, std::memory_order_relaxed);
   }
+  std::atomic<uint32_t> spun_ = 0;
   std::mt19937 rng_;
 };
 
