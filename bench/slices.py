@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""bench/slices.py --ostro PROGRAM [--workers 2] [--rates 1000 100 10] [--steps 12]: two slices with a slow link between them.
+"""bench/slices.py --ostro PROGRAM [--parts levels overlap] [--workers 2] [--rates 1000 100 10] [--steps 12]: two slices with a
+slow link between them.
 
-Needs root: each slice is a network namespace with its own workers (`--workers` each); the two are joined by a link that
-Linux's token bucket filter (tc tbf) limits to so many Mbit/s each way. The same run is trained by workers that have the names
-of their slices, and by workers that have none, so that all exchange with all. Prints for each the median time of a step, the
-bytes that crossed the link a step (counted by the kernel, with headers), and what `--dry_run` said before. All chains must be
-that of `ostro train`."""
+Needs root: each slice is a network namespace with its own workers; the two are joined by a link that Linux's token bucket
+filter (tc tbf) limits to so many Mbit/s each way. All chains must be that of `ostro train`.
+
+levels: `--workers` workers in each slice. The same run is trained by workers that have the names of their slices, and by
+workers that have none, so that all exchange with all. Prints for each the median time of a step, the bytes that crossed the
+link a step (counted by the kernel, with headers), and what `--dry_run` said before.
+overlap: one worker in each slice, with one leaf each, of a deeper model. Prints for each rate the median time of a step
+with trainer.mesh.slice_overlap and without, beside the larger of computing (a step without a limit of the link) and of what
+the bytes of one direction take, as `--dry_run` says them before."""
 
 import argparse
 import json
@@ -23,7 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from workers_test import Place  # noqa: E402
 
-OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--model.num_layers", "4", "--trainer.mp", "f32",
+OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--trainer.mp", "f32",
            "--trainer.checkpointer.keep", "[{every: 1000}]", "--trainer.stop_timeout", "10m"]
 
 
@@ -43,8 +48,9 @@ class Link:
         for i, name in enumerate(self.names):
             run("ip", "-n", name, "addr", "add", f"10.78.0.{i + 1}/24", "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "up")
-            run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{mbit}mbit", "burst", "256kb",
-                "latency", "400ms")
+            if mbit is not None:
+                run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{mbit}mbit", "burst", "256kb",
+                    "latency", "400ms")
 
     def start(self, slice_number, words, **more):
         return subprocess.Popen(["ip", "netns", "exec", self.names[slice_number], *words], text=True, **more)
@@ -107,28 +113,61 @@ def said_before(place, workers, options):
     return int(re.search(r"between slices, all workers together: (\d+) bytes", told)[1])
 
 
+def levels(place, args):
+    for copies in (1, 0):
+        options = [*OPTIONS, "--model.num_layers", "4", "--trainer.num_train_steps", str(args.steps),
+                   "--trainer.mesh.state_replicas", str(copies)]
+        expected = place.train(f"alone-{copies}", options, seconds=600)
+        said = said_before(place, args.workers, options)
+        print(f"state_replicas {copies}: {said / 1e6:.2f} MB a step between slices are said before", flush=True)
+        for mbit in args.rates:
+            for slices in random.sample([True, False], 2):
+                name = f"run-{copies}-{mbit:g}-{slices}"
+                seconds, sent = train(place, name, mbit, args.workers, slices, options)
+                if place.chain(name) != expected:
+                    sys.exit(f"{name}: another chain")
+                print(f"  {mbit:7g} Mbit/s, {'in two levels' if slices else 'all with all '}: {seconds:8.3f} s a step, "
+                      f"{sent / 1e6:6.2f} MB over the link", flush=True)
+
+
+def overlap(place, args):
+    options = [*OPTIONS, "--model.num_layers", str(args.layers), "--trainer.mesh.state_replicas", "0", "--trainer.num_train_steps",
+               str(args.steps), "--trainer.train_batch_size", str(2 * args.rows), "--numerics.leaf_examples", str(args.rows)]
+    expected = place.train("alone-deep", options, seconds=900)
+    each_way = said_before(place, 1, options) / 2
+    seconds = {}
+    for mbit in [None, *args.rates]:
+        for beside in random.sample([True, False], 2):
+            name = f"deep-{mbit}-{beside}"
+            seconds[mbit, beside], sent = train(place, name, mbit, 1, True,
+                                                [*options, "--trainer.mesh.slice_overlap", str(beside).lower()])
+            if place.chain(name) != expected:
+                sys.exit(f"{name}: another chain")
+        computing = min(seconds[None, True], seconds[None, False])
+        if mbit is None:
+            print(f"{args.layers} layers, leaves of {args.rows} rows: computing takes {computing:.3f} s a step; {each_way / 1e6:.2f} MB go each way "
+                  "between slices", flush=True)
+            continue
+        bound = max(computing, each_way * 8 / (mbit * 1e6))
+        print(f"  {mbit:7g} Mbit/s: bound {bound:.3f} s (bytes {each_way * 8 / (mbit * 1e6):.3f} s); beside the leaves "
+              f"{seconds[mbit, True]:.3f} s, {seconds[mbit, True] / bound:.2f} times; after them {seconds[mbit, False]:.3f} s, "
+              f"{seconds[mbit, False] / bound:.2f} times; {sent / 1e6:.2f} MB over the link", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--parts", nargs="+", choices=["levels", "overlap"], default=["levels", "overlap"])
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=8, help="of a leaf, in the part overlap")
+    parser.add_argument("--layers", type=int, default=12, help="of the model, in the part overlap")
     parser.add_argument("--rates", type=float, nargs="+", default=[1000, 100, 10])
     parser.add_argument("--steps", type=int, default=12)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
-        for copies in (1, 0):
-            options = [*OPTIONS, "--trainer.num_train_steps", str(args.steps), "--trainer.mesh.state_replicas", str(copies)]
-            expected = place.train(f"alone-{copies}", options, seconds=600)
-            said = said_before(place, args.workers, options)
-            print(f"state_replicas {copies}: {said / 1e6:.2f} MB a step between slices are said before", flush=True)
-            for mbit in args.rates:
-                for slices in random.sample([True, False], 2):
-                    name = f"run-{copies}-{mbit:g}-{slices}"
-                    seconds, sent = train(place, name, mbit, args.workers, slices, options)
-                    if place.chain(name) != expected:
-                        sys.exit(f"{name}: another chain")
-                    print(f"  {mbit:7g} Mbit/s, {'in two levels' if slices else 'all with all '}: {seconds:8.3f} s a step, "
-                          f"{sent / 1e6:6.2f} MB over the link", flush=True)
+        for part in args.parts:
+            {"levels": levels, "overlap": overlap}[part](place, args)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/dist/gloo_group.h"
 #include "ostro/dist/key_value_for_test.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/fleet/workers/worker.h"
-#include "ostro/fleet/workers/workers.h"
 
 namespace {
 

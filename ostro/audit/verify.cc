@@ -12,7 +12,7 @@
 #include "ostro/base/log.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/checkpoint/catalog.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/step/batches.h"
 #include "ostro/train/step/fingerprints.h"

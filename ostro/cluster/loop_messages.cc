@@ -90,6 +90,10 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     peer.goes = std::string(reader.text());
     if (reader.done()) return watch_.says(member, peer.goes);
   }
+  if (kind == Kind::kTells) {
+    const std::string_view what = reader.text();
+    if (reader.done()) return watch_.says(member, what);
+  }
   const bool stores = kind == Kind::kSet || kind == Kind::kGet || kind == Kind::kGetAll;
   const int64_t first = reader.number();  // an epoch, or a request
   const int64_t second = stores ? reader.number() : 0;

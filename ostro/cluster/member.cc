@@ -112,6 +112,9 @@ void Member::done(int64_t status) { state_->link.send(Message(Kind::kDone).numbe
 void Member::goes(const std::string& why) {
   state_->link.send(Message(Kind::kGoes).text(shortened(why, kMostBytesOfReason)).bytes());
 }
+void Member::tells(const std::string& what) {
+  state_->link.send(Message(Kind::kTells).text(shortened(what, kMostBytesOfReason)).bytes());
+}
 bool Member::stop_asked() const { return state_->link.stop_asked(); }
 std::optional<int64_t> Member::over() const { return state_->link.over(); }
 

@@ -56,6 +56,9 @@ class Member {
   void done(int64_t status);
   // Reports the reason why this worker is about to end although the run continues, for the coordinator's log.
   void goes(const std::string& why);
+  // Tells what has happened, for the events of the job (watch/job_watch.h); the text begins with a word for
+  // its kind.
+  void tells(const std::string& what);
   // True when the coordinator has asked to save and to stop.
   bool stop_asked() const;
   // The exit status of the run, when the coordinator has reported that it is over.

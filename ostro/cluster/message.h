@@ -57,6 +57,8 @@ enum class Kind : uint8_t {
   kRelay,  // group, rank, rank of the other worker, nonce, proof (relay_request.h)
   // coordinator to both workers
   kRelayed,  // what follows comes from the other worker
+  // member to coordinator
+  kTells,  // what has happened
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -12,7 +12,7 @@ class Group : public runtime::Collectives {
  public:
   // Ends every exchange, present and future, with an error that carries `reason`. Any thread; returns at
   // once. The first reason wins.
-  virtual void abort(const std::string& reason) = 0;
+  void abort(const std::string& reason) override = 0;
   // True: exchanges wait as long as the group lasts, for a peer that may take any time. False: they fail when
   // nothing moves for the limit that the group was connected with.
   virtual void wait_for_ever(bool on) = 0;

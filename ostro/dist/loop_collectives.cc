@@ -20,6 +20,12 @@ namespace ostro::dist {
 struct LoopGroup::Shared {
   explicit Shared(ir::Mesh m) : mesh(std::move(m)) {}
 
+  void abort(const std::string& reason) {
+    const std::lock_guard lock(mutex);
+    if (!aborted) aborted = reason;
+    arrived.notify_all();
+  }
+
   const ir::Mesh mesh;
   std::mutex mutex;
   std::condition_variable arrived;
@@ -85,6 +91,8 @@ class LoopGroup::Worker final : public runtime::Collectives {
     return Status();
   }
 
+  void abort(const std::string& reason) override { shared_->abort(reason); }
+
  private:
   struct Awaited {
     int64_t peer, number;
@@ -112,11 +120,7 @@ runtime::Collectives& LoopGroup::worker(int64_t rank) {
   return *workers_[static_cast<size_t>(rank)];
 }
 
-void LoopGroup::abort(const std::string& reason) {
-  const std::lock_guard lock(shared_->mutex);
-  if (!shared_->aborted) shared_->aborted = reason;
-  shared_->arrived.notify_all();
-}
+void LoopGroup::abort(const std::string& reason) { shared_->abort(reason); }
 
 Status run_workers(const ir::Mesh& mesh, const std::function<Status(runtime::Collectives&)>& work) {
   LoopGroup group(mesh);

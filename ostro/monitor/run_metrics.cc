@@ -2,6 +2,8 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
+
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/http/prometheus_text.h"
 #include "ostro/io/files/path.h"
@@ -70,10 +72,13 @@ void add_goodput(const run::GoodputTotals& totals, PrometheusText& out) {
 }
 
 void add_job(const cluster::JobState& job, bool counts, PrometheusText& out) {
-  int64_t straggles = 0, between_slices = 0;
+  int64_t straggles = 0, between_slices = 0, most = 0, fewest = 0;
   for (const cluster::MemberState& m : job.members) {
     straggles += m.straggles ? 1 : 0;
     between_slices += m.progress.bytes_between_slices;
+    if (m.rank < 0 || m.progress.work == 0) continue;
+    most = std::max(most, m.progress.work);
+    fewest = fewest == 0 ? m.progress.work : std::min(fewest, m.progress.work);
   }
   out.gauge("ostro_train_workers", "Workers in the present epoch of membership.",
             of(job.goes_on ? job.size() : 0));
@@ -81,6 +86,10 @@ void add_job(const cluster::JobState& job, bool counts, PrometheusText& out) {
             of(static_cast<int64_t>(job.members.size())));
   out.gauge("ostro_train_workers_straggling", "Workers that compute for longer than the others.",
             of(straggles));
+  out.gauge("ostro_train_workers_most_leaves", "Leaves of the worker that ran most in its last step.",
+            of(most));
+  out.gauge("ostro_train_workers_fewest_leaves", "Leaves of the worker that ran fewest in its last step.",
+            of(fewest));
   out.gauge("ostro_train_workers_between_slices_bytes",
             "Bytes that the connected workers have sent to workers of other slices.", of(between_slices));
   out.gauge("ostro_train_epoch", "Number of the last epoch of membership.", of(job.epoch));

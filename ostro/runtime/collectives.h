@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,11 @@ class Collectives {
   }
   // Waits until the exchange has done what exchange() says. Once for each ticket.
   virtual Status wait(int64_t /*ticket*/) { return Status(); }
+
+  // Ends every exchange of the group, present and future, also of other workers, with an error that carries
+  // `reason`: for a worker that will not send what others wait for. Returns at once; the first reason wins. A
+  // transport without connections does nothing.
+  virtual void abort(const std::string& /*reason*/) {}
 
   // Bytes this worker has sent to others so far.
   virtual int64_t bytes_sent() const = 0;

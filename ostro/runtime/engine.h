@@ -11,11 +11,15 @@
 #include "ostro/runtime/buffer.h"
 #include "ostro/runtime/collectives.h"
 #include "ostro/runtime/inspector.h"
+#include "ostro/runtime/run_watch.h"
 
 namespace ostro::runtime {
 
 struct RunContext {
   Collectives* collectives = nullptr;  // needed by programs with collective ops only; not owned
+  // Told of the run's progress; not owned. Only for an engine that says so (EngineInfo::tells_watch): others
+  // read inputs when the run begins, and tell nothing.
+  RunWatch* watch = nullptr;
 };
 
 struct CompileOptions {
@@ -59,6 +63,8 @@ struct EngineInfo {
   // False for an engine that is written to be read, not to be fast (the interpreter): then its speed says
   // nothing about the machine.
   bool is_fast = true;
+  // True for an engine whose runs tell RunContext::watch what they read and make.
+  bool tells_watch = false;
 };
 
 // Thread-safe.

@@ -2,6 +2,7 @@
 // them. Errors and threads: those of the other group.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ class ForwardedCollectives : public Collectives {
     return group_.start(peers, send, receive);
   }
   Status wait(int64_t ticket) override { return group_.wait(ticket); }
+  void abort(const std::string& reason) override { group_.abort(reason); }
   int64_t bytes_sent() const override { return group_.bytes_sent(); }
 
  private:

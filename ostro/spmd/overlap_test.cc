@@ -1,12 +1,10 @@
 // Exchanges go on while a program runs, and no bit depends on when they end: the layers of a Llama under
 // FSDP, whose weights are gathered and whose gradients are exchanged in loops, over a transport that delivers
 // as late as it may.
-#include <algorithm>
-#include <cstring>
-#include <map>
 #include <optional>
 
 #include "ostro/dist/loop_collectives.h"
+#include "ostro/spmd/late_collectives_for_test.h"
 #include "ostro/spmd/llama_for_test.h"
 #include "ostro/spmd/parts_for_test.h"
 
@@ -14,59 +12,6 @@ namespace ostro::spmd {
 namespace {
 
 using runtime::Buffer;
-
-enum class Delivery { kLate, kNever };
-
-// Delivers at wait(). Until then what is received is rubbish, and what is sent must not change.
-class Late final : public runtime::Collectives {
- public:
-  Late(runtime::Collectives& inner, Delivery delivery) : inner_(inner), delivery_(delivery) {}
-
-  int64_t rank() const override { return inner_.rank(); }
-  int64_t size() const override { return inner_.size(); }
-  std::vector<int64_t> peers(std::string_view axes) const override { return inner_.peers(axes); }
-  int64_t bytes_sent() const override { return inner_.bytes_sent(); }
-  Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                  std::span<const std::span<std::byte>> receive) override {
-    return inner_.exchange(peers, send, receive);
-  }
-  Result<int64_t> start(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
-                        std::span<const std::span<std::byte>> receive) override {
-    Open open;
-    for (const auto s : send) open.sent.emplace_back(s, std::vector<std::byte>(s.begin(), s.end()));
-    for (const auto r : receive) {
-      std::fill(r.begin(), r.end(), std::byte{0x5a});
-      open.received.emplace_back(r, std::vector<std::byte>(r.size()));
-    }
-    std::vector<std::span<std::byte>> into;
-    for (auto& [to, bytes] : open.received) into.emplace_back(bytes);
-    ASSIGN_OR_RETURN(const int64_t ticket, inner_.start(peers, send, into));
-    open_.emplace(ticket, std::move(open));
-    most = std::max(most, open_.size());
-    return ticket;
-  }
-  Status wait(int64_t ticket) override {
-    RETURN_IF_ERROR(inner_.wait(ticket));
-    const Open open = std::move(open_.extract(ticket).mapped());
-    for (const auto& [span, bytes] : open.sent)
-      if (!std::equal(span.begin(), span.end(), bytes.begin()))
-        return invalid_argument("what an exchange sends was overwritten");
-    for (const auto& [to, bytes] : open.received)
-      if (!bytes.empty() && delivery_ == Delivery::kLate) std::memcpy(to.data(), bytes.data(), bytes.size());
-    return Status();
-  }
-
-  size_t most = 0;  // exchanges on their way at a time
-
- private:
-  struct Open {
-    std::vector<std::pair<std::span<const std::byte>, std::vector<std::byte>>> sent;
-    std::vector<std::pair<std::span<std::byte>, std::vector<std::byte>>> received;
-  };
-  runtime::Collectives& inner_;
-  const Delivery delivery_;
-  std::map<int64_t, Open> open_;
-};
 
 struct Outcome {
   std::vector<std::vector<Buffer>> results;  // by worker

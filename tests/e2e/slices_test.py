@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests that workers in slices (`ostro launch local --slices`), which exchange inside slices first, have the chain of
-`ostro train`: slices of equal and of unequal size, both schedules, a worker that is killed, and a slice that is lost. What
-goes between slices is what `--dry_run` says, and no more for two workers in each slice than for one.
+`ostro train`: slices of equal and of unequal size, both schedules, exchanges beside the leaves and after them, a worker that
+is killed while half of the gradients are on their way, and a slice that is lost. What goes between slices is what `--dry_run`
+says, and no more for two workers in each slice than for one.
 
     slices_test.py --ostro PROGRAM [--cases N]
 
@@ -110,12 +111,14 @@ def check_drawn(place, rng, cases):
         sizes = [equal if mesh == "replica" else unit * rng.randint(1, 4 // unit) for _ in range(slices)]
         axes, more = {"data": ("{data: -1}", []), "data x model": ("{data: -1, model: 2}", TENSOR),
                       "replica": (f"{{replica: {slices}, data: -1}}", [])}[mesh]
-        exchange = rng.choice(["step", "layer"])
+        exchange, copies = rng.choice(["step", "step", "layer"]), rng.randint(0, 1)
+        overlap = exchange == "step" and rng.randint(0, 3) > 0
         names = [f"slice-{s}" for s, size in enumerate(sizes) for _ in range(size)]
         rng.shuffle(names)
         settings = [{"OSTRO_THREADS": str(rng.randint(1, 2)), "OSTRO_SLICE": name} for name in names]
-        options = ["--trainer.mp", mp, "--trainer.mesh.axes", axes, "--trainer.mesh.exchange", exchange, *more]
-        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}, {mp}"
+        options = ["--trainer.mp", mp, "--trainer.mesh.axes", axes, "--trainer.mesh.exchange", exchange,
+                   "--trainer.mesh.state_replicas", str(copies), "--trainer.mesh.slice_overlap", str(overlap).lower(), *more]
+        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}{' beside the leaves' if overlap else ''}, copies {copies}, {mp}"
         check(launch_mixed(place, f"drawn-{number}", settings, options) == alone[mp], f"{text}: another chain")
         shutil.rmtree(place.top / "runs" / f"drawn-{number}")
         print(f"{number + 1} of {cases}: {text}: the same chain", flush=True)
@@ -139,9 +142,11 @@ def main():
         check_lost_slice(place, rng, expected)
         once = place.top / "once"
         once.mkdir()
-        fault = f"{rng.choice(['leaf', 'exchange', 'update', 'commit'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
+        fault = f"{rng.choice(['overlap', 'overlap', 'exchange', 'update'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
         for run, workers, options, settings in [
                 ("unequal", 3, ["--slices", "2:1"], {"OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)}),
+                ("after-the-leaves", 2, ["--slices", "1:1", "--trainer.mesh.slice_overlap", "false",
+                                         "--trainer.mesh.slice_connections", "2"], {}),
                 ("layer", 4, ["--slices", "2:2", "--trainer.mesh.exchange", "layer",
                               "--trainer.mesh.axes", "{replica: 2, data: -1}"], {})]:
             got = place.launch(run, workers, ["--min_workers", "2", *options], {"OSTRO_THREADS": "1"} | settings)

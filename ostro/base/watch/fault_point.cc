@@ -26,8 +26,8 @@
 namespace ostro {
 namespace {
 
-constexpr std::string_view kPhases[] = {"leaf",     "exchange",   "update", "renew",   "commit", "gather",
-                                        "transfer", "checkpoint", "write",  "barrier", "connect"};
+constexpr std::string_view kPhases[] = {"leaf",   "exchange", "overlap",    "update", "renew",   "commit",
+                                        "gather", "transfer", "checkpoint", "write",  "barrier", "connect"};
 // Of silent faults.
 constexpr std::string_view kSilentPhases[] = {"gradient", "received", "cell"};
 

@@ -5,6 +5,7 @@
 // phase of that step. STEP and RANK may be *, for any.
 //   phases   leaf        a leaf (microbatch) begins
 //            exchange    the exchange of gradients begins
+//            overlap     between slices: half of the gradients are on their way, while a leaf runs
 //            update      all gradients are complete, the update begins
 //            renew       optimizers with collectives: the new cells are computed into separate buffers
 //            commit      the step's norm is known, the cells do not have their new values yet

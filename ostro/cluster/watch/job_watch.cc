@@ -60,6 +60,8 @@ void JobWatch::says(int64_t member, std::string_view why) {
   const std::lock_guard lock(mutex_);
   const auto found = members_.find(member);
   if (found == members_.end()) return;
+  if (why.starts_with(kSharesWord))
+    return add("shares", std::string(why.substr(kSharesWord.size(), kMostKept)));
   std::string kind = "error";
   for (const auto& [word, named] : {std::pair{kNoticeWord, "notice"}, {kCorruptWord, "corrupt"}})
     if (why.starts_with(word)) {

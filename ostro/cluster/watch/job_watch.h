@@ -21,6 +21,8 @@ inline constexpr size_t kMostJobEvents = 100;  // that are kept
 inline constexpr std::string_view kNoticeWord = "notice: ";
 // Begins what a worker says that the others have named, because it computes what they do not.
 inline constexpr std::string_view kCorruptWord = "corrupt: ";
+// Begins what the leader says of leaves that are shared out anew; the worker goes on.
+inline constexpr std::string_view kSharesWord = "shares: ";
 
 // One member. Times are Unix times in seconds.
 struct MemberState {
@@ -37,8 +39,8 @@ struct MemberState {
 struct JobEvent {
   double time = 0;  // Unix time in seconds
   // "joined", "notice" (its machine is about to be taken away), "error" (of a worker, which ends), "corrupt"
-  // (of a worker whose results differ from those of the others, and which ends), "left", "lost", "straggler",
-  // "epoch", "end", "over"
+  // (of a worker whose results differ from those of the others, and which ends), "shares" (leaves are shared
+  // out anew), "left", "lost", "straggler", "epoch", "end", "over"
   std::string kind;
   std::string text;
 };
@@ -71,7 +73,7 @@ class JobWatch {
   // `why` is the reason of the loss; "": the member left as expected.
   void gone(int64_t member, std::string_view why);
   void report(int64_t member, const Progress& progress);
-  // A member says why it is about to end or to leave.
+  // A member says why it is about to end or to leave, or tells of shares.
   void says(int64_t member, std::string_view why);
   // Sets the state of epochs: the number of the last one, the number of the current one (0: none), each
   // member's rank in it, and the reason for the end of the last one.

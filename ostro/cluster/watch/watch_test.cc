@@ -33,6 +33,18 @@ TEST_CASE("a progress that makes no sense is not sane") {
   }
 }
 
+TEST_CASE("shares that a leader tells are an event of their own, and no last word") {
+  JobWatch watch;
+  watch.joined(1, "job", "here", 10);
+  watch.says(1, std::string(kSharesWord) + "leaves are shared out by speed");
+  watch.says(1, "it fails");
+  const std::vector<JobEvent> events = watch.state().events;
+  REQUIRE(events.size() == 3);
+  CHECK(events[1].kind == "shares");
+  CHECK(events[1].text == "leaves are shared out by speed");
+  CHECK(events[2].kind == "error");
+}
+
 TEST_CASE("a worker straggles when it is slow for a leaf in every report over 20 steps") {
   Stragglers stragglers;
   int64_t named = 0, named_at = 0;

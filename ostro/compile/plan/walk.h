@@ -13,6 +13,9 @@
 // - Result<bool> is_true(Pointer): the value of a bool, once the steps before are done.
 // - class LoopPlace with void set(int64_t i): is told the iteration, and lives as long as the loop runs.
 //
+// It may have before_iteration and after_iteration, which are called around each iteration of a loop with the
+// number of its step, the index that the iteration works on, and the context.
+//
 // Borrows the plan. One thread at a time.
 #pragma once
 
@@ -65,6 +68,15 @@ class PlanWalk {
   }
   bool go_on() const { return go_on_; }
 
+  template <class Context>
+  Status before_iteration(size_t /*step*/, int64_t /*index*/, const Context&) {
+    return Status();
+  }
+  template <class Context>
+  Status after_iteration(size_t /*step*/, int64_t /*index*/, const Context&) {
+    return Status();
+  }
+
   // A loop, a branch or tiles.
   template <class Context>
   Status run_nested(size_t index, const Context& context) {
@@ -105,7 +117,9 @@ class PlanWalk {
         params[k] = in[k] + at * (step.in[k].shape.bytes() / length);
       for (size_t k = carries; k < out.size(); ++k)
         results[k] = out[k] + at * (step.out[k].shape.bytes() / length);
+      RETURN_IF_ERROR(self().before_iteration(index, at, context));
       RETURN_IF_ERROR(run_region(index, 0, params, results, context, false));
+      RETURN_IF_ERROR(self().after_iteration(index, at, context));
     }
     return Status();
   }

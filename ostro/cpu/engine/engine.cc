@@ -38,7 +38,9 @@ class CpuExecutable final : public runtime::Executable {
         pool_(std::move(pool)),
         caller_cpu_(std::move(caller_cpu)),
         context_{&module_.leaves, &kernels_.functions, pool_.get(), isa, &flights_},
-        runner_(module_.plan, context_) {}
+        runner_(module_.plan, context_) {
+    runner_.tell_watch();
+  }
 
   ~CpuExecutable() override {
     std::vector<StepRow> rows;
@@ -60,6 +62,7 @@ class CpuExecutable final : public runtime::Executable {
                                       : Buffer::empty(plan.results[i]));
     for (Buffer& b : inputs) params.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
     for (Buffer& b : outputs) results.push_back(reinterpret_cast<char*>(b.mutable_bytes().data()));
+    if (context.watch != nullptr) context.watch->begin(outputs);
     if (profiling()) runner_.label_steps(name_);
     const numerics::HostArithmetic guard;
     const machine::BoundThread bound(*caller_cpu_);
@@ -108,7 +111,8 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
   CpuEngine(CpuOptions options, const compile::Dialect* dialect, machine::Isa isa,
             std::shared_ptr<machine::ThreadPool> pool, std::shared_ptr<machine::CallerCpu> caller_cpu,
             std::unique_ptr<KernelCompiler> compiler)
-      : info_{.name = fmt::format("cpu ({}, {} threads)", machine::isa_name(isa), pool->threads())},
+      : info_{.name = fmt::format("cpu ({}, {} threads)", machine::isa_name(isa), pool->threads()),
+              .tells_watch = true},
         options_(std::move(options)),
         dialect_(dialect),
         isa_(isa),

@@ -104,7 +104,39 @@ Status PlanRunner::land_before(const Step& step) {
   return context_.flights->before(reads, writes);
 }
 
+Status PlanRunner::tell_reads(size_t step, int64_t iteration, runtime::RunWatch& watch) {
+  for (const compile::WatchedArray& array : watched_[step].reads) {
+    if ((array.each > 0) != (iteration >= 0)) continue;
+    const int64_t first = iteration >= 0 ? iteration * array.each : 0;
+    const int64_t end = iteration >= 0 ? first + array.each : array.bytes;
+    RETURN_IF_ERROR(watch.before_read(static_cast<size_t>(array.index), first, end));
+  }
+  return Status();
+}
+
+// What an exchange on its way is to bring into a result is waited for.
+Status PlanRunner::tell_makes(size_t step, int64_t iteration, runtime::RunWatch& watch) {
+  for (const compile::WatchedArray& array : watched_[step].makes) {
+    if ((array.each > 0) != (iteration >= 0)) continue;
+    const int64_t first = iteration >= 0 ? iteration * array.each : 0;
+    const int64_t end = iteration >= 0 ? first + array.each : array.bytes;
+    if (!context_.flights->empty()) {
+      const MemoryRange range{base(array.buffer) + first, base(array.buffer) + end};
+      RETURN_IF_ERROR(context_.flights->before(std::span(&range, 1), {}));
+    }
+    RETURN_IF_ERROR(watch.made(static_cast<size_t>(array.index), first, end));
+  }
+  return Status();
+}
+
 Status PlanRunner::run_step(size_t index, const runtime::RunContext& run_context) {
+  if (!watches(run_context)) return run_unwatched(index, run_context);
+  RETURN_IF_ERROR(tell_reads(index, -1, *run_context.watch));
+  RETURN_IF_ERROR(run_unwatched(index, run_context));
+  return tell_makes(index, -1, *run_context.watch);
+}
+
+Status PlanRunner::run_unwatched(size_t index, const runtime::RunContext& run_context) {
   const Step& step = plan().steps[index];
   pulse_touch();  // a leaf may take minutes; it does not hang
   const StepTimer timer(times_.empty() ? nullptr : &times_[index],

@@ -7,6 +7,7 @@
 #include "ostro/compile/plan/plan.h"
 #include "ostro/compile/plan/step_label.h"
 #include "ostro/compile/plan/walk.h"
+#include "ostro/compile/plan/watched_steps.h"
 #include "ostro/cpu/plan/times.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/machine/isa.h"
@@ -33,6 +34,9 @@ class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
   PlanRunner(const compile::Plan& plan, const PlanContext& context);
   ~PlanRunner();
 
+  // From now on runs tell RunContext::watch, if there is one. For the plan of a whole program.
+  void tell_watch() { watched_ = compile::watched_steps(plan()); }
+
   // Number of steps that run built-in loops although generated or tuned code would be expected.
   int64_t fallback_steps() const;
 
@@ -58,6 +62,20 @@ class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
   // Waits for the exchanges that a step must not overtake.
   Status land_before(const compile::Step& step);
   Status run_step(size_t index, const runtime::RunContext& run_context);
+  // run_step() without what a watch is told.
+  Status run_unwatched(size_t index, const runtime::RunContext& run_context);
+  bool watches(const runtime::RunContext& run_context) const {
+    return run_context.watch != nullptr && !watched_.empty();
+  }
+  // Tell the watch of the arrays that the step takes as a whole or, with an iteration, in parts.
+  Status tell_reads(size_t step, int64_t iteration, runtime::RunWatch& watch);
+  Status tell_makes(size_t step, int64_t iteration, runtime::RunWatch& watch);
+  Status before_iteration(size_t step, int64_t index, const runtime::RunContext& run_context) {
+    return watches(run_context) ? tell_reads(step, index, *run_context.watch) : Status();
+  }
+  Status after_iteration(size_t step, int64_t index, const runtime::RunContext& run_context) {
+    return watches(run_context) ? tell_makes(step, index, *run_context.watch) : Status();
+  }
   PlanRunner& region(size_t step, size_t number) { return *prepared_[step].regions[number]; }
   static Status move(char* to, const char* from, int64_t bytes);
   static Result<bool> is_true(const char* at) { return *at != 0; }
@@ -66,8 +84,9 @@ class PlanRunner : public compile::PlanWalk<PlanRunner, char*> {
 
   const PlanContext& context_;
   std::vector<Prepared> prepared_;
-  std::vector<StepTime> times_;       // by step; empty: not measured
-  std::vector<SpanLabelPtr> labels_;  // by step; empty: never profiled
+  std::vector<StepTime> times_;                // by step; empty: not measured
+  std::vector<SpanLabelPtr> labels_;           // by step; empty: never profiled
+  std::vector<compile::WatchedStep> watched_;  // by step; empty: no watch is told
 };
 
 }  // namespace ostro::cpu

@@ -8,15 +8,16 @@ namespace ostro::fleet {
 
 Result<GradientAdder::Buffers> GradientAdder::add(Buffers a, Buffers b) {
   if (a.empty()) return a;
-  phase("tree add");
-  if (program_ == nullptr) {
-    std::vector<ir::Shape> shapes;
-    for (const runtime::Buffer& x : a) shapes.push_back(x.shape());
-    ASSIGN_OR_RETURN(program_,
-                     engine_.compile(train::add_program(shapes), train::add_options(shapes.size())));
+  if (is_phase_) phase("tree add");
+  std::vector<ir::Shape> shapes;
+  std::string key;
+  for (const runtime::Buffer& x : a) key += shapes.emplace_back(x.shape()).str();
+  auto& program = programs_[key];
+  if (program == nullptr) {
+    ASSIGN_OR_RETURN(program, engine_.compile(train::add_program(shapes), train::add_options(shapes.size())));
   }
   for (runtime::Buffer& x : b) a.push_back(std::move(x));
-  return program_->run(std::move(a));
+  return program->run(std::move(a));
 }
 
 Status SubtreeSums::push(train::Subtree node, Buffers sum) {

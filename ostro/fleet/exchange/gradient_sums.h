@@ -2,7 +2,9 @@
 // (numerics.md, N8). Errors: those of the engine. Not thread-safe.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,19 +13,22 @@
 
 namespace ostro::fleet {
 
-// Adds two lists of f32 arrays, always of the same shapes. Its program is compiled when it is first used.
+// Adds two lists of f32 arrays. There is a program for each list of shapes, compiled when it is first used.
 class GradientAdder {
  public:
   using Buffers = std::vector<runtime::Buffer>;
 
-  // `engine` must outlive it.
-  explicit GradientAdder(runtime::Engine& engine) : engine_(engine) {}
+  // `engine` must outlive it. `is_phase`: false: its sums are made while another program runs, and are no
+  // phase of the step in a profile.
+  explicit GradientAdder(runtime::Engine& engine, bool is_phase = true)
+      : engine_(engine), is_phase_(is_phase) {}
   // Returns a[i] + b[i] for each i.
   Result<Buffers> add(Buffers a, Buffers b);
 
  private:
   runtime::Engine& engine_;
-  std::unique_ptr<runtime::Executable> program_;
+  const bool is_phase_;
+  std::map<std::string, std::unique_ptr<runtime::Executable>> programs_;  // by shapes
 };
 
 // Joins sums over subtrees of leaves that come in ascending order. Two sums are added as soon as their
@@ -38,6 +43,7 @@ class SubtreeSums {
   // Takes the sum over the leaves of `node`, which come after all leaves that were pushed before.
   Status push(train::Subtree node, Buffers sum);
   const std::vector<std::pair<train::Subtree, Buffers>>& sums() const { return sums_; }
+  std::vector<std::pair<train::Subtree, Buffers>> take() { return std::exchange(sums_, {}); }
   void clear() { sums_.clear(); }
   // Returns the sum over all leaves, each of which must have been pushed. Call it once.
   Buffers root();

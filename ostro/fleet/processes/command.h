@@ -6,8 +6,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ostro/dist/group.h"
+#include "ostro/fleet/shares/leaf_shares.h"
 
 namespace ostro::fleet {
 
@@ -26,11 +28,12 @@ struct Command {
     kEvaluate,   // compute the held-out loss
     kSwitch,     // leave: another epoch goes on from here
     kEnd,        // leave: the run is over
+    kShares,     // from the next step on, other shares; numbers follow (receive_shares)
   };
   Kind kind = Kind::kEnd;
   int64_t step = 0;                           // kRestore, kSave, kSaveAgain; kStep: steps done before it
   int64_t prints = 0;                         // kRestore: 1: with the fingerprints of the parameters
-  int64_t count = 0;                          // kStep: of the scalars
+  int64_t count = 0;                          // kStep: of the scalars; kShares: of the numbers
   std::array<float, kMostScalars> scalars{};  // kStep
 };
 
@@ -41,6 +44,11 @@ inline std::string save_key(int64_t step) { return "save/" + std::to_string(step
 // a worker is lost; kCorrupt for a command of another build.
 Status send_command(dist::Group& group, const Command& command);
 Result<Command> next_command(dist::Group& group);
+
+// The leader sends kShares with the number of leaves of each place; after that command the others call
+// receive_shares, for so many places.
+Status send_shares(dist::Group& group, const std::vector<int64_t>& counts);
+Result<LeafShares> receive_shares(dist::Group& group, const Command& command, int64_t places);
 
 // Returns when all workers have called it.
 Status barrier(runtime::Collectives& c);

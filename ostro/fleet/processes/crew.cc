@@ -10,7 +10,7 @@
 #include "ostro/base/profile.h"
 #include "ostro/dist/checked_group.h"
 #include "ostro/fleet/processes/device_room.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 
 namespace ostro::fleet {
 namespace {
@@ -153,7 +153,9 @@ Result<Settled> Crew::settle_state() {
     ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(run_->config, workers));
     return make_state_layout(now_->plan.arrays, placement_for(run_->programs, options));
   };
+  if (old_ != nullptr) now_->worker->carry_times(*old_->worker);
   ASSIGN_OR_RETURN(Settled settled, settle(now_->plan, *group_, carried, layout_of, *now_->worker));
+  leaf_seconds_ = settled.leaf_seconds;
   old_.reset();
   if (!settled.lost.empty()) log_warning(settled.lost);
   return settled;

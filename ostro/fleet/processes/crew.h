@@ -68,6 +68,10 @@ class Crew {
   dist::Group& group() { return *group_; }
   Worker& worker() { return *now_->worker; }
   const WorkerPlan& plan() const { return now_->plan; }
+  // The seconds that a leaf usually took each worker, by rank, when this epoch was formed; 0: not known.
+  const std::vector<double>& known_leaf_seconds() const { return leaf_seconds_; }
+  // Sets the shares of the workers' plan; all of them call it between the same two steps.
+  void set_shares(const LeafShares& shares) { now_->plan.shares = shares; }
 
   // True when another epoch is known and all its workers are prepared. The leader then sends kSwitch, and all
   // leave this epoch.
@@ -139,6 +143,7 @@ class Crew {
   std::unique_ptr<Prepared> now_, old_;  // old: its cells are the state until the new ones are settled
   std::unique_ptr<dist::Group> group_;
   Settled settled_;
+  std::vector<double> leaf_seconds_;  // known_leaf_seconds()
   bool restarts_ = false, out_ = false, held_ = false, named_ = false;
   std::vector<Disagreement> disagreements_;
   int undecided_ = 0;                    // disagreements without a majority

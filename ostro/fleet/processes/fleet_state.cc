@@ -13,6 +13,7 @@
 #include "ostro/base/watch/time_use.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/fleet/processes/cell_work.h"
+#include "ostro/fleet/processes/leaf_sharing.h"
 #include "ostro/io/files/path.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/step/evaluate.h"
@@ -26,6 +27,7 @@ class FleetState final : public train::LiveState {
  public:
   FleetState(Crew& crew, const train::StateParts& parts)
       : crew_(crew),
+        sharing_(crew),
         fs_(parts.fs),
         config_(parts.config),
         root_(io::join_path(train::run_directory(parts.config), checkpoint::kCheckpointsFolder)),
@@ -58,10 +60,13 @@ class FleetState final : public train::LiveState {
       OSTRO_CHECK(scalars.size() <= step.scalars.size(), "an optimizer with {} scalars", scalars.size());
       step.count = static_cast<int64_t>(scalars.size());
       std::copy(scalars.begin(), scalars.end(), step.scalars.begin());
+      RETURN_IF_ERROR(sharing_.before_step(batch[0].shape().axes[0].size / crew_.plan().rows));
+      const auto begin = std::chrono::steady_clock::now();
       RETURN_IF_ERROR(command(step));
       auto stepped = crew_.worker().step(crew_.group(), batch, scalars);
       if (const auto& found = crew_.worker().checks().disagreement) return differs(*found);
       ASSIGN_OR_RETURN(result, std::move(stepped));
+      sharing_.after_step(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
       return Status();
     };
     RETURN_IF_ERROR(together(true, step_with_others));
@@ -274,6 +279,7 @@ class FleetState final : public train::LiveState {
   }
 
   Crew& crew_;
+  LeafSharing sharing_;
   io::FileSystem& fs_;
   const train::TrainConfig config_;
   const std::string root_;  // of the checkpoints

@@ -46,6 +46,8 @@ class Membership {
   virtual void began(int64_t epoch) = 0;
   // Reports that `epoch` cannot go on, and why: a peer was lost.
   virtual void fault(int64_t epoch, const std::string& why) = 0;
+  // Tells people that leaves are shared out anew: to whom, and why.
+  virtual void shares_changed(const std::string& text) = 0;
 };
 
 }  // namespace ostro::fleet

@@ -12,12 +12,13 @@ namespace ostro::fleet {
 
 // A worker's description of the state that it brings. It is sent to all others.
 struct BroughtState {
-  int64_t epoch = 0;       // the epoch by which its cells were cut; 0: it brings nothing
-  int64_t size = 0;        // the number of workers of that epoch; 1: the whole state
-  int64_t rank = -1;       // its rank in that epoch
-  int64_t mirror_of = -1;  // the rank whose cells it mirrors; -1: none
-  int64_t step = 0;        // its cells are the state after this number of steps
-  int64_t can_finish = 0;  // 1: it can finish the next step when it gets the measures of that step
+  int64_t epoch = 0;        // the epoch by which its cells were cut; 0: it brings nothing
+  int64_t size = 0;         // the number of workers of that epoch; 1: the whole state
+  int64_t rank = -1;        // its rank in that epoch
+  int64_t mirror_of = -1;   // the rank whose cells it mirrors; -1: none
+  int64_t step = 0;         // its cells are the state after this number of steps
+  int64_t can_finish = 0;   // 1: it can finish the next step when it gets the measures of that step
+  double leaf_seconds = 0;  // what a leaf usually takes it; 0: not known
 };
 
 struct Brought : BroughtState {

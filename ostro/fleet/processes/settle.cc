@@ -159,10 +159,13 @@ class Mover {
 Result<Settled> settle(const WorkerPlan& plan, runtime::Collectives& c, const WorkerState& carried,
                        const LayoutOf& layout_of, Worker& worker) {
   phase("settle state");
+  Brought mine = brought_by(carried);
+  mine.leaf_seconds = worker.usual_leaf_seconds();
   ASSIGN_OR_RETURN(std::vector<Brought> brought,
-                   tell_all(c, brought_by(carried), train::as_list(plan.update.measures).size()));
+                   tell_all(c, mine, train::as_list(plan.update.measures).size()));
   Recovery recovery = plan_recovery(brought);
   Settled out;
+  for (const Brought& b : brought) out.leaf_seconds.push_back(b.leaf_seconds);
   if (recovery.epoch == 0) return out;
   if (plan.options.check.on()) leave_out_copies(brought, recovery);
   const auto self = static_cast<size_t>(c.rank());

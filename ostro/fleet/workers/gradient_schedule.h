@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ostro/fleet/check/votes.h"
+#include "ostro/fleet/shares/leaf_clock.h"
 #include "ostro/fleet/workers/worker_plan.h"
 
 namespace ostro::fleet {
@@ -40,6 +41,8 @@ class GradientSchedule {
   virtual void reset() = 0;
   // The number of the leaves that this worker runs.
   virtual int64_t own_leaves(int64_t leaves) const = 0;
+  // How long leaves took in the last step; nothing without WorkerOptions::measured_shares.
+  const LeafTimes& leaf_times() const { return times_; }
   // Adds to `load` the bytes that this worker holds, and that it sends, for its gradients in a step of
   // `leaves` leaves.
   virtual void add_load(int64_t leaves, train::WorkerLoad& load) const = 0;
@@ -47,6 +50,9 @@ class GradientSchedule {
   virtual const ir::Program& leaf_ir() const = 0;
   // leaf_ir(), compiled when it is first used.
   virtual Result<runtime::Executable*> leaf_program() = 0;
+
+ protected:
+  LeafTimes times_;
 };
 
 // Each worker runs consecutive leaves and adds up their gradients, which are exchanged once a step. `plan`

@@ -36,30 +36,14 @@ double seconds_of_check(Clock::time_point begin) {
 
 }  // namespace
 
-bool CheckedLeaf::may_run(int64_t place) const {
-  return place == owner || place == by.second ||
-         std::find(by.deciders.begin(), by.deciders.end(), place) != by.deciders.end();
-}
-
-std::vector<CheckedLeaf> checked_leaves(const CheckDraw& draw, int64_t step, int64_t leaves,
-                                        int64_t workers) {
-  std::vector<CheckedLeaf> out;
-  if (!draw.on()) return out;
-  for (int64_t place = 0; place < workers; ++place) {
-    const train::LeafRange range = train::leaf_range(leaves, workers, place);
-    for (int64_t leaf = range.begin; leaf < range.end; ++leaf)
-      if (draw.leaf(step, leaf)) out.push_back({leaf, place, checkers_of(draw, step, leaf, place, workers)});
-  }
-  return out;
-}
-
 LeafChecks::LeafChecks(const WorkerPlan& plan, const std::vector<int64_t>& peers, int64_t rank, int64_t step,
                        int64_t leaves)
     : plan_(plan),
       peers_(peers),
       rank_(rank),
       step_(step),
-      checked_(checked_leaves(plan.options.check, step, leaves, static_cast<int64_t>(peers.size()))),
+      checked_(
+          checked_leaves(plan.options.check, step, leaves, static_cast<int64_t>(peers.size()), plan.shares)),
       known_(checked_.size()),
       votes_(checked_.size()) {}
 

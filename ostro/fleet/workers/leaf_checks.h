@@ -1,24 +1,14 @@
 // LeafChecks: the leaves of a step that two workers compute, and the comparison of what they got
-// (trainer.cross_check). checked_leaves: which they are.
+// (trainer.cross_check). Which they are: checked_leaves (shares/row_share.h).
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "ostro/fleet/check/check_draw.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
 
 namespace ostro::fleet {
-
-// A leaf that is computed twice, with the places of its workers among those that share the leaves.
-struct CheckedLeaf {
-  int64_t leaf = 0, owner = 0;
-  Checkers by;
-  bool may_run(int64_t place) const;
-};
-// Those of a step, ascending. A pure function.
-std::vector<CheckedLeaf> checked_leaves(const CheckDraw& draw, int64_t step, int64_t leaves, int64_t workers);
 
 // One worker's part in one step, with ExchangeSchedule::kStep. One thread uses it.
 class LeafChecks {

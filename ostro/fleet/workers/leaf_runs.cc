@@ -35,14 +35,16 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
                                                           const std::vector<int64_t>& peers,
                                                           const LeavesOf& leaves_of,
                                                           const LeafOutputs& outputs,
-                                                          const SliceExchange* slices) {
+                                                          const SliceExchange* slices, LeafTimes* times) {
   std::vector<train::LeafResult> results(outputs.size());
   Bytes mine;
   std::vector<size_t> expected;
   for (size_t w = 0; w < peers.size(); ++w) {
     const std::vector<int64_t> leaves = leaves_of(w);
-    expected.push_back(leaves.size() * static_cast<size_t>(leaf_result_bytes(plan)));
+    expected.push_back(leaves.size() * static_cast<size_t>(leaf_result_bytes(plan)) +
+                       (times != nullptr ? sizeof(double) : 0));
     if (peers[w] != c.rank()) continue;
+    if (times != nullptr) append_value(mine, times->own);
     for (const int64_t i : leaves) {
       ASSIGN_OR_RETURN(const train::LeafResult r, train::leaf_result(outputs[static_cast<size_t>(i)]));
       append_value(mine, r.loss_sum);
@@ -55,6 +57,7 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
                                                                         : exchange(c, peers, mine, expected));
   for (size_t w = 0; w < peers.size(); ++w) {
     Reader reader(received[w]);
+    if (times != nullptr) times->all.push_back(reader.value<double>());
     for (const int64_t i : leaves_of(w)) {
       train::LeafResult r;
       r.loss_sum = reader.value<double>();
@@ -71,16 +74,18 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
 void add_leaf_results(const WorkerPlan& plan, int64_t rank, int64_t leaves, const SliceExchange* slices,
                       train::WorkerLoad& load) {
   const std::string what = "losses and weights of leaves";
+  const int64_t time = plan.options.measured_shares ? static_cast<int64_t>(sizeof(double)) : 0;
+  const int64_t mine = load.leaves * leaf_result_bytes(plan) + time;
   std::vector<int64_t> sizes;
   int64_t between = 0;
   for (const int64_t peer : plan.leaf_peers(rank)) {
     const auto own = static_cast<int64_t>(plan.rows_of(peer).own_leaves(leaves).size());
-    sizes.push_back(own * leaf_result_bytes(plan));
-    between += plan.slices.apart(rank, peer) ? load.leaves * leaf_result_bytes(plan) : 0;
+    sizes.push_back(own * leaf_result_bytes(plan) + time);
+    between += plan.slices.apart(rank, peer) ? mine : 0;
   }
   if (slices != nullptr) return slices->add_spread(sizes, what, load);
   const auto others = static_cast<int64_t>(sizes.size()) - 1;
-  add_sent(load.sent, what, 1, others * load.leaves * leaf_result_bytes(plan), between);
+  add_sent(load.sent, what, 1, others * mine, between);
 }
 
 std::unique_ptr<SliceExchange> make_slice_exchange(const WorkerPlan& plan, int64_t rank) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "ostro/fleet/shares/leaf_clock.h"
 #include "ostro/fleet/workers/slice_exchange.h"
 #include "ostro/fleet/workers/worker_plan.h"
 
@@ -26,13 +27,14 @@ int64_t leaf_result_bytes(const WorkerPlan& plan);
 using LeavesOf = std::function<std::vector<int64_t>(size_t place)>;
 
 // Reads the results of this worker's leaves, sends them to its peers, and receives theirs: inside slices and
-// between them if `slices` is not null. Returns the results of all leaves. Errors: those of the collectives
-// and of the leaf programs.
+// between them if `slices` is not null. With `times` they also tell each other `times->own`, and `times->all`
+// is filled in. Returns the results of all leaves. Errors: those of the collectives and of the leaf programs.
 Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
                                                           const std::vector<int64_t>& peers,
                                                           const LeavesOf& leaves_of,
                                                           const LeafOutputs& outputs,
-                                                          const SliceExchange* slices);
+                                                          const SliceExchange* slices,
+                                                          LeafTimes* times = nullptr);
 
 // Adds to `load` what worker `rank` sends in share_leaf_results. `slices`: its own, or null.
 void add_leaf_results(const WorkerPlan& plan, int64_t rank, int64_t leaves, const SliceExchange* slices,

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "ostro/base/check.h"
-#include "ostro/fleet/exchange/cell_messages.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {
@@ -53,7 +52,7 @@ SliceExchange::SliceExchange(const WorkerPlan& plan, int64_t rank)
       place_(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin()),
       routes_(routes_of(plan, peers_)),
       slice_(routes_.slice_of(place_)),
-      add_slice_(*plan.engine),
+      add_slice_(*plan.engine, !plan.overlaps()),
       add_main_(*plan.engine) {
   each_part([&](const Part& p) {
     if (!joins(p)) return;
@@ -64,109 +63,162 @@ SliceExchange::SliceExchange(const WorkerPlan& plan, int64_t rank)
 }
 
 std::vector<train::Subtree> SliceExchange::subtrees_of_place(int64_t leaves, int64_t place) const {
-  return train::subtrees(leaves, train::leaf_range(leaves, static_cast<int64_t>(peers_.size()), place));
+  return train::subtrees(leaves, plan_.leaves_at(place, leaves));
 }
 
 std::vector<train::Subtree> SliceExchange::subtrees_of_slice(int64_t leaves, int64_t slice) const {
-  const auto workers = static_cast<int64_t>(peers_.size());
   const std::vector<int64_t>& members = routes_.members(slice);
-  return train::subtrees(leaves, {train::leaf_range(leaves, workers, members.front()).begin,
-                                  train::leaf_range(leaves, workers, members.back()).end});
+  return train::subtrees(
+      leaves, {plan_.leaves_at(members.front(), leaves).begin, plan_.leaves_at(members.back(), leaves).end});
+}
+
+ir::Shape SliceExchange::shape(const Part& p) const {
+  ir::Shape shape = plan_.owned_shape(p.k, owner(p));
+  if (p.row >= 0) shape.axes[0].size = 1;
+  return shape;
+}
+
+SliceExchange::Join::Join(const SliceExchange& exchange, int64_t leaves,
+                          const std::vector<ArrayPiece>& pieces, bool in_background)
+    : e_(exchange), leaves_(leaves), in_background_(in_background) {
+  for (size_t x = 0; x < pieces.size(); ++x)
+    for (int64_t q = 0; q < e_.routes_.parts(pieces[x].k); ++q) {
+      const Part p{pieces[x].k, q, pieces[x].row};
+      parts_.push_back({p, x});
+      if (!e_.joins(p)) continue;
+      joined_.push_back(p);
+      if (e_.main_slice(p) == e_.slice_) main_.push_back(p);
+    }
 }
 
 // Messages of a pair are added by both of its workers in the order of array, part and subtree.
-Result<CellBuffers> SliceExchange::join_whole(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
-  std::vector<CellBuffers> sums;
-  for (const auto& [node, sum] : mine.sums()) {
-    ASSIGN_OR_RETURN(sums.emplace_back(), runtime::all_to(sum, runtime::host_memory()));
+Status SliceExchange::Join::start(runtime::Collectives& c, Sums mine) {
+  mine_ = std::move(mine);
+  for (const auto& [node, sum] : mine_) {
+    ASSIGN_OR_RETURN(on_host_.emplace_back(), runtime::all_to(sum, runtime::host_memory()));
   }
-  const std::vector<int64_t>& mates = routes_.members(slice_);
-  std::vector<std::vector<train::Subtree>> nodes;
-  std::vector<std::vector<CellBuffers>> received(mates.size());
-  std::deque<Buffer> copies;  // of cells that do not lie together
-  CellMessages messages;
+  const ir::Mesh& mesh = e_.plan_.mesh();
+  const std::vector<int64_t>& mates = e_.routes_.members(e_.slice_);
+  from_near_.resize(mates.size());
   for (size_t m = 0; m < mates.size(); ++m) {
     const int64_t mate = mates[m];
-    nodes.push_back(subtrees_of_place(leaves, mate));
-    received[m].resize(nodes[m].size());
-    each_part([&](const Part& p) {
-      const spmd::Layout& cut = plan_.cut(p.k);
-      if (mate == place_ && joins(p)) {
-        for (size_t i = 0; i < sums.size(); ++i)
-          received[m][i].push_back(is_whole(cut) ? mine.sums()[i].second[p.k]
-                                                 : spmd::shard(plan_.mesh(), owner(p), cut, sums[i][p.k]));
-      } else if (mate != place_ && joins(p)) {
-        for (CellBuffers& sum : received[m])
-          messages.add(rank_of(mate), {}, sum.emplace_back(Buffer::empty(shape(p))).mutable_bytes());
-      } else if (mate != place_ && routes_.joiner(p.k, p.q, slice_) == mate) {
-        for (const CellBuffers& sum : sums) {
-          const auto bytes = cells_together(plan_.mesh(), owner(p), cut, sum[p.k]);
-          messages.add(rank_of(mate),
-                       bytes
-                           ? *bytes
-                           : copies.emplace_back(spmd::shard(plan_.mesh(), owner(p), cut, sum[p.k])).bytes(),
-                       {});
+    near_.push_back(e_.subtrees_of_place(leaves_, mate));
+    from_near_[m].resize(near_[m].size());
+    for (const auto& [p, x] : parts_) {
+      const spmd::Layout& cut = e_.plan_.cut(p.k);
+      const int64_t owner = e_.owner(p);
+      if (mate == e_.place_ && e_.joins(p)) {
+        for (size_t i = 0; i < mine_.size(); ++i)
+          from_near_[m][i].push_back(is_whole(cut) ? mine_[i].second[x]
+                                                   : spmd::shard(mesh, owner, cut, on_host_[i][x]));
+      } else if (mate != e_.place_ && e_.joins(p)) {
+        for (CellBuffers& sum : from_near_[m])
+          inside_.add(e_.rank_of(mate), {}, sum.emplace_back(Buffer::empty(e_.shape(p))).mutable_bytes());
+      } else if (mate != e_.place_ && e_.routes_.joiner(p.k, p.q, e_.slice_) == mate) {
+        for (const CellBuffers& sum : on_host_) {
+          const auto bytes = cells_together(mesh, owner, cut, sum[x]);
+          inside_.add(e_.rank_of(mate),
+                      bytes ? *bytes : copies_.emplace_back(spmd::shard(mesh, owner, cut, sum[x])).bytes(),
+                      {});
         }
       }
-    });
+    }
   }
-  RETURN_IF_ERROR(messages.run(c));
-  mine.clear();
-  sums.clear();
-  SubtreeSums slice(leaves, add_slice_);
-  for (size_t m = 0; m < mates.size(); ++m)
-    for (size_t i = 0; i < nodes[m].size(); ++i)
-      RETURN_IF_ERROR(slice.push(nodes[m][i], std::move(received[m][i])));
-  return across(c, leaves, slice.sums());
+  return inside_.start(c, in_background_);
+}
+
+Status SliceExchange::Join::pass_on(runtime::Collectives& c, GradientAdder& adder) {
+  RETURN_IF_ERROR(inside_.land());
+  mine_.clear(), on_host_.clear(), copies_.clear();
+  SubtreeSums slice(leaves_, adder);
+  for (size_t m = 0; m < near_.size(); ++m)
+    for (size_t i = 0; i < near_[m].size(); ++i)
+      RETURN_IF_ERROR(slice.push(near_[m][i], std::move(from_near_[m][i])));
+  from_near_.clear();
+  return start_between(c, slice.take());
+}
+
+Status SliceExchange::Join::start_between(runtime::Collectives& c, Sums slice) {
+  slice_ = std::move(slice);
+  for (const auto& [node, sum] : slice_) {
+    ASSIGN_OR_RETURN(on_host_.emplace_back(), runtime::all_to(sum, runtime::host_memory()));
+  }
+  from_far_.resize(static_cast<size_t>(e_.routes_.slices()));
+  for (size_t s = 0; s < from_far_.size(); ++s) {
+    const auto other = static_cast<int64_t>(s);
+    far_.push_back(e_.subtrees_of_slice(leaves_, other));
+    from_far_[s].resize(far_[s].size());
+    for (size_t x = 0; x < joined_.size(); ++x) {
+      const Part& p = joined_[x];
+      const int64_t main = e_.main_slice(p), peer = e_.rank_of(e_.routes_.joiner(p.k, p.q, other));
+      if (main == e_.slice_ && other == e_.slice_) {
+        for (size_t i = 0; i < slice_.size(); ++i) from_far_[s][i].push_back(slice_[i].second[x]);
+      } else if (main == e_.slice_) {
+        for (CellBuffers& sum : from_far_[s])
+          between_.add(peer, {}, sum.emplace_back(Buffer::empty(e_.shape(p))).mutable_bytes());
+      } else if (main == other) {
+        for (const CellBuffers& sum : on_host_) between_.add(peer, sum[x].bytes(), {});
+      }
+    }
+  }
+  return between_.start(c, in_background_);
+}
+
+Result<CellBuffers> SliceExchange::Join::finish(GradientAdder& adder) {
+  RETURN_IF_ERROR(between_.land());
+  slice_.clear(), on_host_.clear();
+  SubtreeSums all(leaves_, adder);
+  for (size_t s = 0; s < far_.size(); ++s)
+    for (size_t i = 0; i < far_[s].size(); ++i)
+      RETURN_IF_ERROR(all.push(far_[s][i], std::move(from_far_[s][i])));
+  return all.root();
+}
+
+// Rows of a part are put together.
+Result<CellBuffers> SliceExchange::finish(runtime::Collectives& c, std::deque<Join>& joins) {
+  std::map<std::pair<size_t, int64_t>, Buffer> whole;  // by array and part, in the order of main_
+  for (Join& join : joins) {
+    ASSIGN_OR_RETURN(const CellBuffers sums, join.finish(add_main_));
+    for (size_t x = 0; x < sums.size(); ++x) {
+      const Part& p = join.main_[x];
+      Buffer& to = whole[{p.k, p.q}];
+      if (p.row < 0) {
+        to = sums[x];
+        continue;
+      }
+      if (!to.valid()) to = Buffer::empty(shape({p.k, p.q}));
+      RETURN_IF_ERROR(sums[x].read(piece_of(to, p.row).mutable_bytes()));
+    }
+  }
+  joins.clear();
+  CellBuffers joined;
+  for (auto& [part, sum] : whole) joined.push_back(std::move(sum));
+  return send_back(c, std::move(joined));
+}
+
+Result<CellBuffers> SliceExchange::join_whole(runtime::Collectives& c, int64_t leaves, SubtreeSums& mine) {
+  std::deque<Join> joins;
+  Join& join = joins.emplace_back(*this, leaves, Chunks::of_whole(plan_.trained)[0], false);
+  RETURN_IF_ERROR(join.start(c, mine.take()));
+  RETURN_IF_ERROR(join.pass_on(c, add_slice_));
+  return finish(c, joins);
 }
 
 Result<CellBuffers> SliceExchange::join_owned(runtime::Collectives& c, int64_t leaves, SubtreeSums& slice) {
+  std::deque<Join> joins;
+  Join& join = joins.emplace_back(*this, leaves, Chunks::of_whole(plan_.trained)[0], false);
   Sums sums;
   for (const auto& [node, owned] : slice.sums()) {
     CellBuffers parts;
-    for (const Part& p : joined_) {
+    for (const Part& p : join.joined_) {
       OSTRO_CHECK(owns(p), "a slice does not own part {} of array {}", p.q, p.k);
       parts.push_back(owned[p.k]);
     }
     sums.emplace_back(node, std::move(parts));
   }
   slice.clear();
-  return across(c, leaves, sums);
-}
-
-// `slice`: the sums of this slice's subtrees, of the parts that this worker joins.
-Result<CellBuffers> SliceExchange::across(runtime::Collectives& c, int64_t leaves, const Sums& slice) {
-  std::vector<CellBuffers> sums;
-  for (const auto& [node, sum] : slice) {
-    ASSIGN_OR_RETURN(sums.emplace_back(), runtime::all_to(sum, runtime::host_memory()));
-  }
-  const auto slices = static_cast<size_t>(routes_.slices());
-  std::vector<std::vector<train::Subtree>> nodes;
-  std::vector<std::vector<CellBuffers>> received(slices);
-  CellMessages messages;
-  for (size_t s = 0; s < slices; ++s) {
-    const auto other = static_cast<int64_t>(s);
-    nodes.push_back(subtrees_of_slice(leaves, other));
-    received[s].resize(nodes[s].size());
-    for (size_t x = 0; x < joined_.size(); ++x) {
-      const Part& p = joined_[x];
-      const int64_t main = main_slice(p), peer = rank_of(routes_.joiner(p.k, p.q, other));
-      if (main == slice_ && other == slice_) {
-        for (size_t i = 0; i < sums.size(); ++i) received[s][i].push_back(slice[i].second[x]);
-      } else if (main == slice_) {
-        for (CellBuffers& sum : received[s])
-          messages.add(peer, {}, sum.emplace_back(Buffer::empty(shape(p))).mutable_bytes());
-      } else if (main == other) {
-        for (const CellBuffers& sum : sums) messages.add(peer, sum[x].bytes(), {});
-      }
-    }
-  }
-  RETURN_IF_ERROR(messages.run(c));
-  SubtreeSums all(leaves, add_main_);
-  for (size_t s = 0; s < slices; ++s)
-    for (size_t i = 0; i < nodes[s].size(); ++i)
-      RETURN_IF_ERROR(all.push(nodes[s][i], std::move(received[s][i])));
-  return send_back(c, all.root());
+  RETURN_IF_ERROR(join.start_between(c, std::move(sums)));
+  return finish(c, joins);
 }
 
 // `joined`: the sums over all leaves of the parts that this worker joins for all slices. They go to the

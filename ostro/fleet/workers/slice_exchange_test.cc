@@ -6,7 +6,6 @@
 #include <numeric>
 #include <random>
 
-#include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/workers/workers_for_test.h"
 #include "ostro/train/programs/leaf_plan.h"
 
@@ -14,10 +13,6 @@ namespace ostro::fleet {
 namespace {
 
 using train::ExchangeSchedule;
-
-std::unique_ptr<runtime::Engine> compiled_engine() {
-  return cpu::make_cpu_engine({.isa = {}, .threads = 2, .generated_code = false}).value();
-}
 
 struct Arrangement {
   std::vector<int64_t> sizes;  // workers of each slice
@@ -28,6 +23,7 @@ struct Arrangement {
   bool owned_in_cells = true;
   bool model_axis = false;
   int64_t state_replicas = 1;
+  bool overlap = true;
 
   int64_t workers() const { return std::accumulate(sizes.begin(), sizes.end(), int64_t{0}); }
   std::vector<std::string> slices() const {
@@ -39,10 +35,10 @@ struct Arrangement {
   std::string text() const {
     std::vector<std::string> mesh;
     for (const auto& [name, size] : axes) mesh.push_back(fmt::format("{} {}", name, size));
-    return fmt::format("slices of {}, mesh {}, {}, {}, {} leaves, in cells {}, copies {}",
+    return fmt::format("slices of {}, mesh {}, {}, {}, {} leaves, in cells {}, copies {}, overlap {}",
                        fmt::join(sizes, ":"), fmt::join(mesh, " "),
                        exchange == ExchangeSchedule::kStep ? "step" : "layer", precision, leaves,
-                       owned_in_cells, state_replicas);
+                       owned_in_cells, state_replicas, overlap);
   }
 };
 
@@ -55,6 +51,7 @@ Setup setup_of(const Arrangement& a) {
   sharding.mesh.axes = a.axes;
   sharding.mesh.exchange = a.exchange;
   sharding.mesh.state_replicas = a.state_replicas;
+  sharding.mesh.slice_overlap = a.overlap;
   if (a.model_axis) sharding.tensor_parallel_axes = {"kv_heads", "mlp", "vocab"};
   if (!a.owned_in_cells) sharding.fsdp_axis = std::nullopt;
   return make_setup(std::move(c));
@@ -112,6 +109,7 @@ TEST_CASE("slices: drawn arrangements give the bits of one worker, and send what
     a.precision = draw(0, 1) == 0 ? "f32" : "p=f32,c=bfloat16";
     a.leaves = draw(1, 13);
     a.state_replicas = draw(0, 1);
+    a.overlap = draw(0, 3) > 0;
     all.push_back(std::move(a));
   }
   for (const Arrangement& a : all) {
@@ -122,16 +120,18 @@ TEST_CASE("slices: drawn arrangements give the bits of one worker, and send what
 
 TEST_CASE("slices: controls that must fail: partials joined in another order than that of the tree") {
   // Three slices of one leaf a worker: each owner joins three partials of slices.
-  const Arrangement a{.sizes = {1, 1, 1}, .leaves = 3};
-  const Setup s = setup_of(a);
-  const Trail expected = train_alone(s, 2);
-  for (const char* fault : {"", "leaf_order", "ring_order"}) {
-    FaultyEngine engine(compiled_engine(), fault);
-    const Trail faulty = train_in_slices(s, engine, a, 2);
-    CHECK(same(faulty, expected) == (*fault == '\0'));
-    if (*fault == '\0') continue;
-    CHECK(faulty.steps[0].loss() == expected.steps[0].loss());
-    CHECK(faulty.steps[0].prints != expected.steps[0].prints);
+  for (const bool overlap : {true, false}) {
+    const Arrangement a{.sizes = {1, 1, 1}, .leaves = 3, .overlap = overlap};
+    const Setup s = setup_of(a);
+    const Trail expected = train_alone(s, 2);
+    for (const char* fault : {"", "leaf_order", "ring_order"}) {
+      FaultyEngine engine(compiled_engine(), fault);
+      const Trail faulty = train_in_slices(s, engine, a, 2);
+      CHECK(same(faulty, expected) == (*fault == '\0'));
+      if (*fault == '\0') continue;
+      CHECK(faulty.steps[0].loss() == expected.steps[0].loss());
+      CHECK(faulty.steps[0].prints != expected.steps[0].prints);
+    }
   }
 }
 

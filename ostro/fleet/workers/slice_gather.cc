@@ -1,10 +1,8 @@
 // SliceExchange::gather, and what its exchanges send and hold, as numbers.
 #include <algorithm>
-#include <map>
 #include <span>
 
 #include "ostro/base/check.h"
-#include "ostro/fleet/exchange/cell_messages.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
 #include "ostro/fleet/workers/slice_exchange.h"
 #include "ostro/spmd/run_parts.h"
@@ -12,33 +10,6 @@
 namespace ostro::fleet {
 
 using runtime::Buffer;
-
-// The whole parameters of one worker while their parts arrive.
-class SliceExchange::Gathering {
- public:
-  Gathering(const WorkerPlan& plan, CellBuffers& whole) : plan_(plan), whole_(whole) {}
-
-  // The place for the part that worker `owner` owns: in the whole array, if its bytes lie together there.
-  std::span<std::byte> span(const Part& p, int64_t owner) {
-    const ir::Shape shape = plan_.owned_shape(p.k, owner);
-    if (const auto offset = spmd::part_offset(plan_.mesh(), owner, plan_.cut(p.k), whole_[p.k].shape()))
-      return whole_[p.k].mutable_bytes().subspan(static_cast<size_t>(*offset),
-                                                 static_cast<size_t>(shape.bytes()));
-    const auto [copy, is_new] = copies_.try_emplace({p.k, p.q});
-    if (is_new) copy->second = {owner, Buffer::empty(shape)};
-    return copy->second.second.mutable_bytes();
-  }
-  // Puts all parts into their places.
-  void finish() {
-    for (const auto& [part, copy] : copies_)
-      spmd::place(plan_.mesh(), copy.first, plan_.cut(part.first), copy.second, whole_[part.first]);
-  }
-
- private:
-  const WorkerPlan& plan_;
-  CellBuffers& whole_;
-  std::map<std::pair<size_t, int64_t>, std::pair<int64_t, Buffer>> copies_;
-};
 
 int64_t SliceExchange::copied_at(const Part& p, int64_t slice) const {
   if (plan_.options.check.on()) return -1;
@@ -61,54 +32,93 @@ int64_t SliceExchange::source(size_t k, int64_t of, int64_t to) const {
   return comes_from_afar(p, slice) ? rank_of(routes_.joiner(p.k, p.q, main_slice(p))) : to;
 }
 
+Status SliceExchange::Gather::start(const CellBuffers& owned, const CellBuffers& copies,
+                                    const Chunks& chunks) {
+  const WorkerPlan& plan = e_.plan_;
+  whole_ = owned;
+  if (plan.gather_axes.empty()) return Status();
+  ASSIGN_OR_RETURN(own_, runtime::all_to(owned, runtime::host_memory()));
+  ASSIGN_OR_RETURN(copied_, runtime::all_to(copies, runtime::host_memory()));
+  const int64_t rank = e_.rank_of(e_.place_);
+  for (size_t k = 0; k < plan.n; ++k) {
+    if (!plan.gathered(k)) continue;
+    whole_[k] = Buffer::empty(plan.used_shape(k, rank));
+    spmd::place(plan.mesh(), rank, plan.cut(k), own_[k], whole_[k]);
+  }
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    Chunk& chunk = chunks_.emplace_back();
+    for (const ArrayPiece& piece : chunks[i])
+      for (int64_t q = 0; plan.gathered(piece.k) && q < e_.routes_.parts(piece.k); ++q)
+        add(chunk, {piece.k, q, piece.row});
+  }
+  for (Chunk& chunk : chunks_) RETURN_IF_ERROR(chunk.between.start(c_, in_background_));
+  return Status();
+}
+
+Status SliceExchange::Gather::finish(size_t chunks) {
+  for (; done_ < std::min(chunks, chunks_.size()); ++done_) {
+    Chunk& chunk = chunks_[done_];
+    RETURN_IF_ERROR(chunk.between.land());
+    RETURN_IF_ERROR(chunk.inside.start(c_, in_background_));
+    RETURN_IF_ERROR(chunk.inside.land());
+    for (const Chunk::Copy& copy : chunk.copies) {
+      Buffer to = piece_of(whole_[copy.part.k], copy.part.row);
+      spmd::place(e_.plan_.mesh(), e_.owner(copy.part), e_.plan_.cut(copy.part.k), copy.cells, to);
+    }
+  }
+  return Status();
+}
+
+// The place for a part: in the whole array, if its bytes lie together there.
+std::span<std::byte> SliceExchange::Gather::room(Chunk& chunk, const Part& p) {
+  Buffer array = piece_of(whole_[p.k], p.row);
+  const ir::Shape shape = e_.shape(p);
+  if (const auto offset = spmd::part_offset(e_.plan_.mesh(), e_.owner(p), e_.plan_.cut(p.k), array.shape()))
+    return array.mutable_bytes().subspan(static_cast<size_t>(*offset), static_cast<size_t>(shape.bytes()));
+  return chunk.copies.emplace_back(Chunk::Copy{p, Buffer::empty(shape)}).cells.mutable_bytes();
+}
+
 // Messages of a pair are added by both of its workers in the order of array and part.
+void SliceExchange::Gather::add(Chunk& chunk, const Part& p) {
+  const WorkerPlan& plan = e_.plan_;
+  const bool is_own = e_.owns(p);
+  const int64_t from = e_.routes_.joiner(p.k, p.q, e_.main_slice(p));
+  const int64_t here = e_.giver(p, e_.slice_);
+  const auto own_bytes = [&] { return piece_of(own_[p.k], p.row).bytes(); };
+  if (from == e_.place_)
+    for (int64_t slice = 0; slice < e_.routes_.slices(); ++slice)
+      if (e_.comes_from_afar(p, slice)) chunk.between.add(e_.rank_of(e_.giver(p, slice)), own_bytes(), {});
+  if (here != e_.place_) {
+    if (!is_own) chunk.inside.add(e_.rank_of(here), {}, room(chunk, p));
+    return;
+  }
+  std::span<const std::byte> bytes;
+  if (e_.comes_from_afar(p, e_.slice_)) {
+    const std::span<std::byte> span = room(chunk, p);
+    chunk.between.add(e_.rank_of(from), {}, span);
+    bytes = span;
+  } else if (is_own) {
+    bytes = own_bytes();
+  } else {
+    const std::optional<size_t> index = plan.mirrored_place(p.k);
+    OSTRO_CHECK(index && *index < copied_.size(), "a worker keeps copies of {} parameters, not of number {}",
+                copied_.size(), p.k);
+    const Buffer copy = piece_of(copied_[*index], p.row);
+    Buffer to = piece_of(whole_[p.k], p.row);
+    spmd::place(plan.mesh(), e_.owner(p), plan.cut(p.k), copy, to);
+    bytes = copy.bytes();
+  }
+  for (const int64_t mate : e_.routes_.members(e_.slice_))
+    if (e_.routes_.part_of(p.k, mate) != p.q && mate != e_.place_)
+      chunk.inside.add(e_.rank_of(mate), bytes, {});
+}
+
 Result<CellBuffers> SliceExchange::gather(runtime::Collectives& c, const CellBuffers& owned,
                                           const CellBuffers& copies) const {
-  CellBuffers whole = owned;
-  if (plan_.gather_axes.empty()) return whole;
-  ASSIGN_OR_RETURN(const CellBuffers own, runtime::all_to(owned, runtime::host_memory()));
-  ASSIGN_OR_RETURN(const CellBuffers copied, runtime::all_to(copies, runtime::host_memory()));
-  const int64_t rank = rank_of(place_);
-  Gathering parts(plan_, whole);
-  CellMessages between, inside;
-  std::vector<Part> all;
-  for (size_t k = 0; k < plan_.n; ++k) {
-    if (!plan_.gathered(k)) continue;
-    whole[k] = Buffer::empty(plan_.used_shape(k, rank));
-    spmd::place(plan_.mesh(), rank, plan_.cut(k), own[k], whole[k]);
-    for (int64_t q = 0; q < routes_.parts(k); ++q) all.push_back({k, q});
-  }
-  for (const Part& p : all) {
-    const bool is_own = owns(p);
-    const int64_t from = routes_.joiner(p.k, p.q, main_slice(p));
-    const int64_t here = giver(p, slice_);
-    if (from == place_)
-      for (int64_t slice = 0; slice < routes_.slices(); ++slice)
-        if (comes_from_afar(p, slice)) between.add(rank_of(giver(p, slice)), own[p.k].bytes(), {});
-    if (here != place_) {
-      if (!is_own) inside.add(rank_of(here), {}, parts.span(p, owner(p)));
-      continue;
-    }
-    std::span<const std::byte> bytes = own[p.k].bytes();
-    if (comes_from_afar(p, slice_)) {
-      const std::span<std::byte> span = parts.span(p, owner(p));
-      between.add(rank_of(from), {}, span);
-      bytes = span;
-    } else if (!is_own) {
-      const std::optional<size_t> index = plan_.mirrored_place(p.k);
-      OSTRO_CHECK(index && *index < copied.size(), "a worker keeps copies of {} parameters, not of number {}",
-                  copied.size(), p.k);
-      const Buffer& copy = copied[*index];
-      spmd::place(plan_.mesh(), owner(p), plan_.cut(p.k), copy, whole[p.k]);
-      bytes = copy.bytes();
-    }
-    for (const int64_t mate : routes_.members(slice_))
-      if (routes_.part_of(p.k, mate) != p.q && mate != place_) inside.add(rank_of(mate), bytes, {});
-  }
-  RETURN_IF_ERROR(between.run(c));
-  RETURN_IF_ERROR(inside.run(c));
-  parts.finish();
-  return runtime::all_to(std::move(whole), plan_.engine->memory());
+  Gather gather(*this, c, false);
+  RETURN_IF_ERROR(gather.start(owned, copies, Chunks::of_whole(plan_.n)));
+  RETURN_IF_ERROR(gather.finish());
+  return runtime::all_to(gather.whole(), plan_.engine->memory());
 }
 
 int64_t SliceExchange::bytes(const std::vector<Part>& parts) const {
@@ -142,11 +152,13 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     between += main_slice(p) != slice_
                    ? of_slice * shape(p).bytes()
                    : (static_cast<int64_t>(routes_.owning_slices(p.k, p.q).size()) - 1) * shape(p).bytes();
+  const int64_t joining = of_slice * joined + std::max(from_slices, main + kept);
   if (whole) {
     load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_of(place_)) + packed + from_mates);
     add_sent(load.sent, "sums of gradients to the workers of the slice that join them", 1, to_joiners);
   }
-  load.gradients = std::max(load.gradients, of_slice * joined + std::max(from_slices, main + kept));
+  // Beside the last leaf, sums of slices are there together with those of leaves.
+  load.gradients = whole && plan_.overlaps() ? load.gradients + joining : std::max(load.gradients, joining);
   add_sent(load.sent, "sums of gradients to other slices", 1, between, between);
   add_sent(load.sent, "sums over all leaves to other owners in the slice", 1, to_owners);
 }

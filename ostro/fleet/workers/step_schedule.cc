@@ -2,10 +2,12 @@
 // its range, and sends every owner its cells of these sums, once a step. It holds whole gradients, and the
 // whole parameters from the first leaf to the last.
 #include <algorithm>
+#include <numeric>
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
+#include "ostro/base/watch/slow_leaf.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
 #include "ostro/fleet/exchange/gradient_sums.h"
 #include "ostro/fleet/workers/cell_exchange.h"
@@ -13,6 +15,7 @@
 #include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/fleet/workers/leaf_runs.h"
 #include "ostro/fleet/workers/parameter_checks.h"
+#include "ostro/fleet/workers/slice_overlap.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {
@@ -29,21 +32,26 @@ class StepSchedule final : public GradientSchedule {
         place_(static_cast<size_t>(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin())),
         slices_(make_slice_exchange(plan, rank)),
         add_whole_(*plan.engine),
-        add_owned_(*plan.engine) {}
+        add_owned_(*plan.engine),
+        add_chunks_(*plan.engine, false) {
+    if (plan.overlaps()) chunks_.emplace(plan);
+  }
 
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
                             const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
                             StepChecks& checks) override {
+    if (chunks_) return overlapped(c, owned, copies, batch, results, checks.step);
     if (params_.empty()) {
       phase("gather parameters");
       ASSIGN_OR_RETURN(
           params_, slices_ != nullptr ? slices_->gather(c, owned, copies) : gather_cells(plan_, c, owned));
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+    times_ = LeafTimes();
     SubtreeSums sums(leaves, add_whole_);
     LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
     ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
-    const auto again = [&](int64_t leaf) { return run_leaf(c, batch, leaf, checks.step); };
+    const auto again = [&](int64_t leaf) { return run_leaf({&c}, params_, batch, leaf, checks.step); };
     const auto source = [&](size_t k, int64_t of, int64_t to) {
       return slices_ != nullptr ? slices_->source(k, of, to) : gathered_from(plan_, k, of, to);
     };
@@ -51,27 +59,27 @@ class StepSchedule final : public GradientSchedule {
       return compare_parameters(plan_, c, peers_, {owned, copies, params_}, source, checks.step);
     };
     RETURN_IF_ERROR(twice.compare(c, again, parameters, checks));
-    phase("share results");
-    const auto leaves_of = [&](size_t place) { return plan_.rows_of(peers_[place]).own_leaves(leaves); };
-    ASSIGN_OR_RETURN(results, share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get()));
+    ASSIGN_OR_RETURN(results, share_results(c, leaves, outputs));
     return exchange_gradients(c, leaves, sums);
   }
 
   void reset() override { params_.clear(); }
 
-  int64_t own_leaves(int64_t leaves) const override {
-    const train::LeafRange own = range(leaves, place_);
-    return own.end - own.begin;
-  }
+  int64_t own_leaves(int64_t leaves) const override { return count(range(leaves, place_)); }
 
   void add_load(int64_t leaves, train::WorkerLoad& load) const override {
     load.leaves = own_leaves(leaves);
     int64_t finished = 0;
     for (const train::Subtree& node : train::subtrees(leaves, range(leaves, place_)))
       load.partials = std::max(load.partials, finished++ + train::live_partials(node.count));
+    // Shares may change: memory is for the largest.
+    if (plan_.options.measured_shares && peers_.size() > 1)
+      load.partials = std::max(load.partials, most_partials(leaves));
     // A leaf of another worker is computed again beside the sums of this one.
     if (plan_.options.check.on()) load.partials = std::max(load.partials, finished + 1);
     load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
+    // The last leaf is added to the sums before it, chunk by chunk, while all of both is there.
+    if (chunks_ && load.leaves > 1) load.gradients += plan_.used_bytes(rank_);
     add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
     if (slices_ != nullptr) {
       slices_->add_joins(leaves, true, load);
@@ -94,30 +102,96 @@ class StepSchedule final : public GradientSchedule {
 
  private:
   train::LeafRange range(int64_t leaves, size_t place) const {
-    return train::leaf_range(leaves, static_cast<int64_t>(peers_.size()), static_cast<int64_t>(place));
+    return plan_.leaves_at(static_cast<int64_t>(place), leaves);
   }
+  static int64_t count(const train::LeafRange& own) { return own.end - own.begin; }
 
   Result<LeafOutputs> run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
                                  SubtreeSums& sums, LeafChecks& twice) {
     LeafOutputs outputs(static_cast<size_t>(leaves));
     const train::LeafRange own = range(leaves, place_);
+    if (count(own) == 0) return outputs;
+    RETURN_IF_ERROR(leaf_program());  // compiling it is no leaf's time
+    const bool timed = plan_.options.measured_shares || leaves_are_slow();
+    LeafClock clock(twice.step(), rank_, plan_.sharers() == plan_.mesh().size());
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
       fault_point("leaf", read_pulse().step, rank_);
-      ASSIGN_OR_RETURN(auto given, run_leaf(c, batch, i, twice.step()));
+      ASSIGN_OR_RETURN(auto given, run_leaf({&c}, params_, batch, i, twice.step()));
       RETURN_IF_ERROR(twice.computed(i, given));
       RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
       outputs[static_cast<size_t>(i)] = std::move(given);
+      if (timed) RETURN_IF_ERROR(clock.started(outputs[static_cast<size_t>(i)].loss_sum));
+    }
+    if (timed) {
+      ASSIGN_OR_RETURN(times_.own, clock.ended(outputs[static_cast<size_t>(own.end - 1)].loss_sum));
     }
     return outputs;
   }
 
-  Result<train::LeafResults<Buffer>> run_leaf(runtime::Collectives& c, const train::BatchArrays& batch,
-                                              int64_t i, int64_t step) {
+  // gradients() with the exchanges of SliceOverlap.
+  Result<Buffers> overlapped(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
+                             const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
+                             int64_t step) {
+    const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
+    SliceOverlap overlap(plan_, *slices_, *chunks_, add_chunks_, c, rank_, leaves);
+    auto sums = run_beside(overlap, c, owned, copies, batch, leaves, results, step);
+    // `overlap` waits for what is on its way, and the others for what this worker will not send.
+    if (!sums.ok()) c.abort(sums.error().message());
+    return sums;
+  }
+
+  Result<Buffers> run_beside(SliceOverlap& overlap, runtime::Collectives& c, const Buffers& owned,
+                             const Buffers& copies, const train::BatchArrays& batch, int64_t leaves,
+                             std::vector<train::LeafResult>& results, int64_t step) {
+    phase("gather parameters");
+    SubtreeSums sums(leaves, add_whole_);  // of the leaves before the last
+    RETURN_IF_ERROR(overlap.start(owned, copies));
+    LeafOutputs outputs(static_cast<size_t>(leaves));
+    Buffers last;
+    const train::LeafRange own = range(leaves, place_);
+    if (count(own) > 0) RETURN_IF_ERROR(leaf_program());
+    LeafClock clock(step, rank_, plan_.sharers() == plan_.mesh().size());
+    for (int64_t i = own.begin; i < own.end; ++i) {
+      phase("leaf", i);
+      fault_point("leaf", read_pulse().step, rank_);
+      const bool is_last = i + 1 == own.end;
+      runtime::RunWatch* const watch = overlap.watch(is_last ? &sums : nullptr, {i, 1});
+      ASSIGN_OR_RETURN(auto given, run_leaf({&c, watch}, overlap.parameters(), batch, i, step));
+      if (is_last)
+        last = std::move(given.gradients);
+      else
+        RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
+      outputs[static_cast<size_t>(i)] = std::move(given);
+      if (leaves_are_slow()) RETURN_IF_ERROR(clock.started(outputs[static_cast<size_t>(i)].loss_sum));
+    }
+    phase("exchange gradients");
+    fault_point("exchange", read_pulse().step, rank_);
+    RETURN_IF_ERROR(overlap.leaves_done(last));
+    last.clear(), sums.clear();
+    ASSIGN_OR_RETURN(results, share_results(c, leaves, outputs));
+    phase("exchange gradients");
+    return overlap.finish();
+  }
+
+  Result<std::vector<train::LeafResult>> share_results(runtime::Collectives& c, int64_t leaves,
+                                                       const LeafOutputs& outputs) {
+    phase("share results");
+    const auto leaves_of = [&](size_t place) {
+      std::vector<int64_t> list(static_cast<size_t>(count(range(leaves, place))));
+      std::iota(list.begin(), list.end(), range(leaves, place).begin);
+      return list;
+    };
+    return share_leaf_results(plan_, c, peers_, leaves_of, outputs, slices_.get(),
+                              plan_.options.measured_shares ? &times_ : nullptr);
+  }
+
+  Result<train::LeafResults<Buffer>> run_leaf(const runtime::RunContext& context, const Buffers& params,
+                                              const train::BatchArrays& batch, int64_t i, int64_t step) {
     ASSIGN_OR_RETURN(runtime::Executable * leaf, leaf_program());
-    Buffers inputs = params_;
+    Buffers inputs = params;
     for (Buffer& b : leaf_batch(plan_, rank_, batch, i)) inputs.push_back(std::move(b));
-    ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), {&c}));
+    ASSIGN_OR_RETURN(Buffers out, leaf->run(std::move(inputs), context));
     auto given = train::read_fields(plan_.at.leaf_results, std::move(out));
     if (!given.gradients.empty() && given.gradients.back().on_host())
       fault_bytes("gradient", step, rank_, given.gradients.back().mutable_bytes());
@@ -184,7 +258,8 @@ class StepSchedule final : public GradientSchedule {
   Buffers params_;              // what the leaf program reads; empty until it is gathered
   std::unique_ptr<runtime::Executable> leaf_;
   const std::unique_ptr<SliceExchange> slices_;  // null: one level
-  GradientAdder add_whole_, add_owned_;
+  GradientAdder add_whole_, add_owned_, add_chunks_;
+  std::optional<OverlapChunks> chunks_;  // nothing: exchanges do not overlap with leaves
 };
 
 }  // namespace

@@ -36,6 +36,7 @@ Result<train::StepResult> Worker::try_step(runtime::Collectives& c, const train:
   const PulseStep pulse(step_ + 1);
   ASSIGN_OR_RETURN(Buffers gradients,
                    schedule_->gradients(c, own_.params, mirror_.params, batch, result.leaves, checks_));
+  own_times_.add(leaf_times().own);
   schedule_->reset();  // before the update: it frees memory, and the update overwrites the parameters
   return update(c, std::move(gradients), scalars, std::move(result));
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "ostro/fleet/shares/recent_times.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
 #include "ostro/fleet/workers/worker_plan.h"
 
@@ -57,6 +58,11 @@ class Worker {
   bool can_finish() const { return pending_.has_value() && (!plan_.update.joint || pending_->renewed); }
   // Finishes the interrupted step with `measured`. can_finish() must be true.
   Status finish_with(const train::Measured& measured);
+  // How long leaves took in the last step (GradientSchedule::leaf_times), and how long a leaf of this worker
+  // usually takes, in seconds; 0: not known. carry_times(): of the worker that this process was before.
+  const LeafTimes& leaf_times() const { return schedule_->leaf_times(); }
+  double usual_leaf_seconds() const { return own_times_.usual(); }
+  void carry_times(const Worker& before) { own_times_ = before.own_times_; }
   // What the checks of the last step did, also of one that ended with an error.
   const StepChecks& checks() const { return checks_; }
   // The result of the last step that was finished, without the fingerprints.
@@ -106,6 +112,7 @@ class Worker {
   std::optional<Pending> pending_;
   train::StepResult last_;
   StepChecks checks_;
+  RecentTimes own_times_;
   std::unique_ptr<GradientSchedule> schedule_;
   std::unique_ptr<runtime::Executable> measure_, apply_, apply_mirror_, report_;
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ostro/fleet/workers/leaf_checks.h"
 #include "ostro/ir/text/sub_program.h"
 #include "ostro/train/options/mesh.h"
 #include "ostro/train/options/split_beside.h"
@@ -97,33 +96,16 @@ spmd::Placement placement_for(const train::CanonicalPrograms& programs, const Wo
   return {options.sharding, options.cells, programs.update.leaves, train::kLeafAxes, train::kSplitBeside};
 }
 
-train::LeafRange RowShare::dealt(int64_t leaves) const {
-  if (count == 0) return {0, leaves};
-  return {train::leaf_range(leaves, workers, first).begin,
-          train::leaf_range(leaves, workers, first + count - 1).end};
-}
-
-std::vector<int64_t> RowShare::own_leaves(int64_t leaves) const {
+std::vector<int64_t> WorkerPlan::slices_of_sharers() const {
   std::vector<int64_t> out;
-  const train::LeafRange range = dealt_out ? dealt(leaves) : train::leaf_range(leaves, workers, place);
-  const int64_t step = !dealt_out ? 1 : count > 0 ? count : workers;
-  for (int64_t leaf = range.begin + (dealt_out ? place - first : 0); leaf < range.end; leaf += step)
-    out.push_back(leaf);
+  for (const int64_t peer : leaf_peers(0)) out.push_back(slices.of(peer));
   return out;
 }
 
-std::vector<std::pair<int64_t, int64_t>> RowShare::of(int64_t batch_size, int64_t step) const {
-  const std::vector<int64_t> own = own_leaves(batch_size / rows);
-  std::vector<std::pair<int64_t, int64_t>> out;
-  const auto add = [&](int64_t first, int64_t last) { out.emplace_back(first * rows, (last + 1) * rows); };
-  if (dealt_out)
-    for (const int64_t leaf : own) add(leaf, leaf);
-  if (dealt_out) return out;
-  if (!own.empty()) add(own.front(), own.back());
-  for (const CheckedLeaf& leaf : checked_leaves(check, step, batch_size / rows, workers))
-    if (leaf.owner != place && leaf.may_run(place)) add(leaf.leaf, leaf.leaf);
-  std::sort(out.begin(), out.end());
-  return out;
+int64_t WorkerPlan::sharers() const {
+  int64_t count = 1;
+  for (const std::string& axis : train::kLeafAxes) count *= mesh().size_of(axis);
+  return count;
 }
 
 RowShare WorkerPlan::rows_of(int64_t rank) const {
@@ -132,6 +114,7 @@ RowShare WorkerPlan::rows_of(int64_t rank) const {
                  std::find(peers.begin(), peers.end(), rank) - peers.begin(),
                  options.exchange == train::ExchangeSchedule::kLayer};
   share.check = options.check;
+  share.shares = shares;
   if (!rounds_in_slices()) return share;
   const auto near = [&](int64_t peer) { return !slices.apart(peer, rank); };
   share.first = std::find_if(peers.begin(), peers.end(), near) - peers.begin();
@@ -205,6 +188,7 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   plan.trained = plan.at.trained();
   plan.arrays = train::state_arrays(programs);
   plan.rows = train::leaf_rows(programs);
+  plan.shares = options.shares;
   plan.slices = Slices(options.slices, options.sharding.mesh.size());
   std::optional<spmd::LeafExchange> round;
   if (options.exchange == train::ExchangeSchedule::kLayer) {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/fleet/check/check_draw.h"
 #include "ostro/fleet/parts/state_layout.h"
 #include "ostro/fleet/parts/update_parts.h"
+#include "ostro/fleet/shares/row_share.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
@@ -35,31 +35,17 @@ struct WorkerOptions {
   // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. If
   // no slice has more than half of the workers, copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
-  CheckDraw check = {};  // trainer.cross_check
+  bool slice_overlap = true;  // trainer.mesh.slice_overlap
+  CheckDraw check = {};       // trainer.cross_check
+  // trainer.shares: workers tell each other how long their leaves take, and shares may change. Only with
+  // ExchangeSchedule::kStep.
+  bool measured_shares = false;
+  LeafShares shares = {};  // with which workers begin
   // When set, the plan is for this worker alone: a process needs only the programs of its own worker.
   std::optional<int64_t> only = {};
 };
 
-// The rows of a batch that a worker reads: those of its leaves, and of those of others that it may have to
-// compute for a check. A value; it does not refer to the plan.
-struct RowShare {
-  int64_t rows = 1, workers = 1,
-          place = 0;       // rows of a leaf; workers that share the leaves; its place in them
-  bool dealt_out = false;  // ExchangeSchedule::kLayer
-  // dealt_out: the workers in the places [first, first + count) run their leaves in rounds; 0: all workers.
-  int64_t first = 0, count = 0;
-  CheckDraw check = {};
-
-  // The leaves that are dealt out to those workers.
-  train::LeafRange dealt(int64_t leaves) const;
-  // The leaves of this worker, ascending.
-  std::vector<int64_t> own_leaves(int64_t leaves) const;
-  // The rows, as ascending ranges [first, second), for a batch of `batch_size` rows of this step (the first
-  // is 1).
-  std::vector<std::pair<int64_t, int64_t>> of(int64_t batch_size, int64_t step) const;
-};
-
-// It does not change after it is made.
+// It does not change after it is made, but for `shares`.
 struct WorkerPlan {
   train::CanonicalPrograms programs;
   WorkerOptions options;
@@ -87,6 +73,9 @@ struct WorkerPlan {
   // Worker holders[rank] mirrors the cells of `rank`: it keeps a copy of them and updates it, too. Empty:
   // there are no mirrors.
   std::vector<int64_t> holders;
+  // Who runs how many leaves. It may change between two steps, for all workers at once, when no worker is in
+  // a step.
+  LeafShares shares;
   std::string gather_axes;  // mesh axes that carry leaves and split parameters, for Mesh::peers; "": none
   std::vector<spmd::Layout> cuts;
 
@@ -96,6 +85,12 @@ struct WorkerPlan {
   // True when what grows with the model is exchanged inside slices first, then between them.
   bool two_levels() const {
     return slices.several() && (options.exchange == train::ExchangeSchedule::kStep || rounds_in_slices());
+  }
+  // True when this is done while leaves are computed. Gradients that are compared are not sent before, and
+  // leaves whose times decide about shares wait for no link.
+  bool overlaps() const {
+    return two_levels() && options.exchange == train::ExchangeSchedule::kStep && options.slice_overlap &&
+           !options.check.on() && !options.measured_shares;
   }
   const ir::Mesh& leaf_mesh() const { return rounds_in_slices() ? slice_mesh.mesh : mesh(); }
   int64_t leaf_rank(int64_t rank) const {
@@ -107,8 +102,16 @@ struct WorkerPlan {
   // The workers that run different leaves of the batch beside `rank`, itself included, in the order of their
   // leaves.
   std::vector<int64_t> leaf_peers(int64_t rank) const { return mesh().peers(rank, train::kLeafPeers); }
-  // The rows of a batch that worker `rank` reads.
+  // The rows of a batch that worker `rank` reads, with the present shares.
   RowShare rows_of(int64_t rank) const;
+  // The slice of each worker that runs different leaves, by place.
+  std::vector<int64_t> slices_of_sharers() const;
+  // How many workers run different leaves; with ExchangeSchedule::kStep, the leaves of the one at `place`
+  // among them.
+  int64_t sharers() const;
+  train::LeafRange leaves_at(int64_t place, int64_t leaves) const {
+    return shares.range(leaves, sharers(), place);
+  }
 
   // The shape of the whole array k of the state. A gradient has the shape of its parameter.
   const ir::Shape& shape(size_t k) const { return update.apply.param_shapes[k]; }

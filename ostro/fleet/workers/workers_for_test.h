@@ -7,8 +7,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/faulty_engine_for_test.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/train/options/llama_for_test.h"
 
@@ -22,6 +23,10 @@ struct Setup {
   train::TrainConfig config;
   train::CanonicalPrograms programs;
 };
+
+inline std::unique_ptr<runtime::Engine> compiled_engine(int threads = 2) {
+  return cpu::make_cpu_engine({.isa = {}, .threads = threads, .generated_code = false}).value();
+}
 
 inline Setup make_setup(train::TrainConfig c) {
   check_ok(c.resolve());

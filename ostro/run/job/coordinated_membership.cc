@@ -4,6 +4,7 @@
 
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/dist/gloo_group.h"
+#include "ostro/dist/striped_group.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/run/job/time_limits.h"
 
@@ -86,13 +87,23 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
   options.link_timeout = link_limit(options_);
   options.exchange_limit = [this] { return exchange_limit(options_, slowest_step_seconds()); };
   options.given_up = given_up_;
-  auto group = dist::connect_gloo(mesh, epoch.rank, member_.store(epoch.number),
-                                  fmt::format("gloo/{}", epoch.number), options);
-  // One that did not come in time is lost, for this epoch at least.
-  if (!group.ok() && group.error().code() == ErrorCode::kBusy && !given_up_())
-    return io_error(group.error().message());
-  if (!group.ok()) return group.error();
-  return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(*group), member_, epoch));
+  const fleet::Slices slices(epoch.slices, epoch.size);
+  std::vector<bool> striped;
+  for (int64_t rank = 0; rank < epoch.size; ++rank) striped.push_back(slices.apart(rank, epoch.rank));
+  std::vector<std::unique_ptr<dist::Group>> groups;
+  const int64_t connections = slices.several() ? options_.sharding.mesh.slice_connections : 1;
+  for (int64_t i = 0; i < connections; ++i) {
+    auto group = dist::connect_gloo(
+        mesh, epoch.rank, member_.store(epoch.number),
+        i == 0 ? fmt::format("gloo/{}", epoch.number) : fmt::format("gloo/{}/{}", epoch.number, i), options);
+    // One that did not come in time is lost, for this epoch at least.
+    if (!group.ok() && group.error().code() == ErrorCode::kBusy && !given_up_())
+      return io_error(group.error().message());
+    if (!group.ok()) return group.error();
+    groups.push_back(std::move(*group));
+  }
+  auto group = dist::make_striped_group(std::move(groups), std::move(striped));
+  return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(group), member_, epoch));
 }
 
 }  // namespace ostro::run

@@ -8,6 +8,7 @@
 
 #include "ostro/base/watch/pulse.h"
 #include "ostro/cluster/member.h"
+#include "ostro/cluster/watch/job_watch.h"
 #include "ostro/dist/reach.h"
 #include "ostro/fleet/processes/membership.h"
 #include "ostro/train/options/options.h"
@@ -40,6 +41,9 @@ class CoordinatedMembership final : public fleet::Membership {
     member_.began(epoch);
   }
   void fault(int64_t epoch, const std::string& why) override { member_.fault(epoch, why); }
+  void shares_changed(const std::string& text) override {
+    member_.tells(std::string(cluster::kSharesWord) + text);
+  }
 
  private:
   cluster::Member& member_;

@@ -9,7 +9,7 @@
 #include "ostro/base/units.h"
 #include "ostro/batches/loader/loader.h"
 #include "ostro/fleet/processes/device_room.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/run/loop/fit.h"
 #include "ostro/run/loop/reporter.h"
 #include "ostro/run/report/forecast.h"

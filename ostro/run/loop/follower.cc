@@ -143,6 +143,13 @@ Result<bool> Follower::obey(Batches& batches) {
         if (read.unfit.empty()) crew_.adopted(command.step);
         break;
       }
+      case fleet::Command::Kind::kShares: {
+        ASSIGN_OR_RETURN(const fleet::LeafShares shares,
+                         fleet::receive_shares(crew_.group(), command, crew_.plan().sharers()));
+        crew_.set_shares(shares);
+        batches.set_rows(crew_.plan().rows_of(epoch.rank));
+        break;
+      }
       case fleet::Command::Kind::kPrints: {
         train::StepResult told;
         RETURN_IF_ERROR(worker.add_fingerprints(group, told));

@@ -9,7 +9,7 @@
 #include "ostro/base/watch/time_use.h"
 #include "ostro/chain/data_record.h"
 #include "ostro/fleet/processes/fleet_state.h"
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/run/loop/begin.h"
 #include "ostro/run/loop/training_loop.h"
 

@@ -34,13 +34,13 @@ std::string explained(const RunStatus& s) {
 }
 
 std::string workers_text(const cluster::JobState& job) {
-  std::string out = fmt::format("{:<7} {:<26} {:>8}  {:<10} {:>10} {:>10} {:>10}\n", "worker", "place",
-                                "step", "phase", "compute", "wait", "sent");
+  std::string out = fmt::format("{:<7} {:<26} {:>8}  {:<10} {:>6} {:>10} {:>10} {:>10}\n", "worker", "place",
+                                "step", "phase", "leaves", "compute", "wait", "sent");
   for (const cluster::MemberState& m : job.members) {
     const cluster::Progress& p = m.progress;
-    out += fmt::format("{:<7} {:<26} {:>8}  {:<10} {:>8.3f} s {:>8.3f} s {:>10}",
+    out += fmt::format("{:<7} {:<26} {:>8}  {:<10} {:>6} {:>8.3f} s {:>8.3f} s {:>10}",
                        m.rank < 0 ? "-" : fmt::to_string(m.rank), fmt::format("{} (pid {})", m.host, m.pid),
-                       p.step, p.phase, static_cast<double>(p.compute_microseconds) * 1e-6,
+                       p.step, p.phase, p.work, static_cast<double>(p.compute_microseconds) * 1e-6,
                        static_cast<double>(p.wait_microseconds) * 1e-6, amount_of_bytes(p.bytes_sent));
     if (p.bytes_between_slices > 0)
       out += fmt::format("  between slices {}", amount_of_bytes(p.bytes_between_slices));

@@ -27,6 +27,7 @@ bool is_leaf_axis(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> option_names(ExchangeSchedule) { return {"step", "layer"}; }
+std::vector<std::string> option_names(LeafSharing) { return {"even", "measured"}; }
 
 void MeshOptions::visit_options(config::OptionTable& t) {
   t.add(&axes, "axes", Effect::kPlan, "workers by mesh axis",
@@ -45,6 +46,16 @@ void MeshOptions::visit_options(config::OptionTable& t) {
         "them once a step. layer: every leaf's, layer by layer within the backward pass; then no worker ever "
         "holds whole parameters or gradients, but every leaf's travel")
       .other("layer");
+  t.add(&slice_overlap, "slice_overlap", Effect::kPlan, "",
+        "with exchange: step and workers in several slices: send parameters between slices layer by layer "
+        "while the first leaf is computed, and gradients while the backward pass of the last one goes on")
+      .other("false")
+      .since_default("true");
+  t.add(&slice_connections, "slice_connections", Effect::kPlan, "1 to 16",
+        "connections between two workers of different slices that long messages are shared out to. More than "
+        "one help where a link is long or loses packets, so that one connection does not fill it")
+      .other("4")
+      .since_default("1");
 }
 
 void ShardingOptions::visit_options(config::OptionTable& t) {
@@ -64,6 +75,12 @@ void ShardingOptions::visit_options(config::OptionTable& t) {
   t.add(&parameter_axis_resources, "parameter_axis_resources", Effect::kPlan, "mesh axes by array axis",
         "the same for parameters and moments alone")
       .other("{mlp: model}");
+  t.add(&shares, "shares", Effect::kPlan, "",
+        "how many microbatches of a step each worker runs. even: all as many. measured: a slow worker fewer, "
+        "by the time that a microbatch takes on each; shares change in mid-run when a step would be shorter "
+        "by a tenth. Needs mesh.exchange: step, and memory for more partial sums")
+      .since_default("even")
+      .other("measured");
 }
 
 Status ShardingOptions::validate() const {
@@ -71,6 +88,14 @@ Status ShardingOptions::validate() const {
   if (mesh.state_replicas < 0 || mesh.state_replicas > 1)
     mistakes.add(option_error("trainer.mesh.state_replicas",
                               fmt::format("{} copies; use 1, or 0 for none", mesh.state_replicas)));
+  if (mesh.slice_connections < 1 || mesh.slice_connections > 16)
+    mistakes.add(option_error("trainer.mesh.slice_connections",
+                              fmt::format("{} connections; use 1 to 16", mesh.slice_connections)));
+  if (shares == LeafSharing::kMeasured && mesh.exchange == ExchangeSchedule::kLayer)
+    mistakes.add(option_error("trainer.shares",
+                              "measured gives workers unequal numbers of leaves, and with "
+                              "trainer.mesh.exchange: layer all run as many rounds of them together; use "
+                              "exchange: step, or shares: even"));
   int open = 0;
   for (const auto& [name, size] : mesh.axes) {
     if (size == -1) ++open;

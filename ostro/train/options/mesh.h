@@ -18,11 +18,17 @@ namespace ostro::train {
 enum class ExchangeSchedule { kStep, kLayer };
 std::vector<std::string> option_names(ExchangeSchedule);
 
+// How the leaves of a step are shared out: evenly, or by the measured speed of workers (fleet/shares).
+enum class LeafSharing { kEven, kMeasured };
+std::vector<std::string> option_names(LeafSharing);
+
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
   int64_t state_replicas = 1;  // copies of each worker's cells in another worker's memory: 0 or 1
   ExchangeSchedule exchange = ExchangeSchedule::kStep;
+  bool slice_overlap = true;      // send between slices while leaves are computed
+  int64_t slice_connections = 1;  // of each pair of workers in different slices
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;
 };
@@ -33,6 +39,7 @@ struct ShardingOptions {
   std::vector<std::string> tensor_parallel_axes;   // over the mesh axis "model"
   std::optional<std::string> fsdp_axis = "embed";  // of parameters and moments, over the mesh axis "data"
   std::map<std::string, std::string> axis_resources, parameter_axis_resources;  // array axis -> mesh axis
+  LeafSharing shares = LeafSharing::kEven;
 
   void visit_options(config::OptionTable& table);
   Status validate() const;

@@ -1,12 +1,14 @@
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "ostro/base/profile.h"
 #include "ostro/dist/loop_collectives.h"
+#include "ostro/fleet/shares/share_rule.h"
 #include "ostro/fleet/workers/worker.h"
 #include "ostro/spmd/run_parts.h"
 
@@ -27,6 +29,7 @@ class WorkerRunner final : public train::StepRunner {
   explicit WorkerRunner(WorkerPlan plan) : plan_(std::move(plan)) {
     for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
       workers_.push_back(std::make_unique<Worker>(plan_, rank));
+    if (plan_.options.measured_shares) keeper_.emplace(plan_.slices_of_sharers(), std::vector<double>());
   }
 
   // Compiles the programs whose numbers the reports show.
@@ -45,6 +48,10 @@ class WorkerRunner final : public train::StepRunner {
       for (auto& worker : workers_) RETURN_IF_ERROR(worker->adopt(state));
     state.params.clear(), state.optimizer.clear();
     last_ = train::State();
+    if (keeper_)
+      if (const auto shares = keeper_->next(batch[0].shape().axes[0].size / plan_.rows))
+        plan_.shares = *shares;
+    const auto begin = std::chrono::steady_clock::now();
     train::StepResult result;
     RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
       name_thread(fmt::format("worker {}", c.rank()));
@@ -56,6 +63,9 @@ class WorkerRunner final : public train::StepRunner {
       if (c.rank() == 0) result = std::move(r).value();
       return Status();
     }));
+    if (keeper_)
+      keeper_->note(workers_[0]->leaf_times().all,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     if (result.ok()) ++state.step;
     return result;
   }
@@ -103,6 +113,7 @@ class WorkerRunner final : public train::StepRunner {
   // Bytes that each worker has sent; those of them that went to other slices.
   std::vector<int64_t> bytes_ = std::vector<int64_t>(static_cast<size_t>(plan_.mesh().size()), 0);
   std::vector<int64_t> between_ = bytes_;
+  std::optional<ShareKeeper> keeper_;
   train::State last_;  // the parameters that collect() made after the last step
   runtime::Executable* leaf_ = nullptr;
   runtime::Executable* update_ = nullptr;
@@ -143,7 +154,9 @@ Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t w
                        .leaves = rows / config.numerics.leaf_examples.value_or(rows),
                        .state_replicas = config.trainer.sharding.mesh.state_replicas,
                        .slices = std::move(slices),
-                       .check = {config.trainer.cross_check, config.trainer.seed}};
+                       .slice_overlap = config.trainer.sharding.mesh.slice_overlap,
+                       .check = {config.trainer.cross_check, config.trainer.seed},
+                       .measured_shares = config.trainer.sharding.shares == train::LeafSharing::kMeasured};
 }
 
 Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPrograms& programs,
