@@ -15,7 +15,7 @@
 #include <string>
 
 #include "ostro/cluster/coordinator.h"
-#include "ostro/cluster/journal.h"
+#include "ostro/cluster/journal/journal.h"
 #include "ostro/cluster/message.h"
 #include "ostro/cluster/relay/relay_hub.h"
 #include "ostro/cluster/roster.h"

@@ -1,4 +1,4 @@
-#include "ostro/cluster/journal.h"
+#include "ostro/cluster/journal/journal.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
