@@ -65,6 +65,7 @@ Status SliceExchange::Gather::finish(size_t chunks) {
       Buffer to = piece_of(whole_[copy.part.k], copy.part.row);
       spmd::place(e_.plan_.mesh(), e_.owner(copy.part), e_.plan_.cut(copy.part.k), copy.cells, to);
     }
+    chunk.copies.clear();  // not needed by leaves, which run on
   }
   return Status();
 }
@@ -158,7 +159,8 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     add_sent(load.sent, "sums of gradients to the workers of the slice that join them", 1, to_joiners);
   }
   // Beside the last leaf, sums of slices are there together with those of leaves.
-  load.gradients = whole && plan_.overlaps() ? load.gradients + joining : std::max(load.gradients, joining);
+  const bool beside = whole && plan_.overlaps() && plan_.engine->info().tells_watch;
+  load.gradients = beside ? load.gradients + joining : std::max(load.gradients, joining);
   add_sent(load.sent, "sums of gradients to other slices", 1, between, between);
   add_sent(load.sent, "sums over all leaves to other owners in the slice", 1, to_owners);
 }
