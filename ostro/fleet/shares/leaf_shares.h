@@ -4,6 +4,7 @@
 // Workers are named by their place among those that run different leaves. A value; any thread may use it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,5 +38,10 @@ class LeafShares {
 
 // The most sums of gradients that a worker holds at a time for any range of so many leaves.
 int64_t most_partials(int64_t leaves);
+// Sums of subtrees to plan memory for, where the present shares have `now`: with measured shares as many as
+// any shares can have, which come without a new plan.
+inline int64_t planned_subtrees(int64_t now, int64_t leaves, bool measured) {
+  return measured ? std::min(leaves, std::max(now, most_partials(leaves))) : now;
+}
 
 }  // namespace ostro::fleet

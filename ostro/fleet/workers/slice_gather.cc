@@ -129,12 +129,15 @@ int64_t SliceExchange::bytes(const std::vector<Part>& parts) const {
 }
 
 void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& load) const {
-  const auto mine = static_cast<int64_t>(subtrees_of_place(leaves, place_).size());
-  const auto of_slice = static_cast<int64_t>(subtrees_of_slice(leaves, slice_).size());
+  const auto planned = [&](const std::vector<train::Subtree>& now) {
+    return planned_subtrees(std::ssize(now), leaves, plan_.options.measured_shares);
+  };
+  const int64_t mine = planned(subtrees_of_place(leaves, place_));
+  const int64_t of_slice = planned(subtrees_of_slice(leaves, slice_));
   const int64_t joined = bytes(joined_), kept = bytes(kept_), main = bytes(main_);
   int64_t to_joiners = 0, packed = 0, from_mates = 0, to_owners = 0;
   for (const int64_t mate : routes_.members(slice_)) {
-    from_mates += static_cast<int64_t>(subtrees_of_place(leaves, mate).size()) * joined;
+    from_mates += planned(subtrees_of_place(leaves, mate)) * joined;
     for (size_t k = 0; mate != place_ && k < plan_.trained; ++k)
       if (const int64_t q = routes_.part_of(k, mate);
           q == routes_.part_of(k, place_) && routes_.joiner(k, q, slice_) == place_)
@@ -148,7 +151,7 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
   });
   int64_t between = 0, from_slices = 0;
   for (int64_t slice = 0; slice < routes_.slices(); ++slice)
-    from_slices += static_cast<int64_t>(subtrees_of_slice(leaves, slice).size()) * main;
+    from_slices += planned(subtrees_of_slice(leaves, slice)) * main;
   for (const Part& p : joined_)
     between += main_slice(p) != slice_
                    ? of_slice * shape(p).bytes()

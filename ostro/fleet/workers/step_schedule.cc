@@ -201,17 +201,21 @@ class StepSchedule final : public GradientSchedule {
   // What exchange_gradients sends, and the most gradients that it holds.
   void add_sums(int64_t leaves, train::WorkerLoad& load) const {
     const int64_t owned = plan_.owned_bytes(rank_);
-    const auto mine = static_cast<int64_t>(train::subtrees(leaves, range(leaves, place_)).size());
-    int64_t received = 0, to_owners = 0, packed = 0;
+    const auto subtrees_of = [&](size_t w) {
+      const auto now = static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size());
+      return planned_subtrees(now, leaves, plan_.options.measured_shares);
+    };
+    const int64_t mine = subtrees_of(place_);
+    int64_t from = 0, to_owners = 0, packed = 0;
     for (size_t w = 0; w < peers_.size(); ++w) {
-      received += static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size()) * owned;
+      from += subtrees_of(w);
       if (w == place_) continue;
       to_owners += mine * plan_.owned_bytes(peers_[w]);
       for (size_t k = 0; k < plan_.trained; ++k)
         if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
           packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
     }
-    load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_) + packed + received);
+    load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_) + packed + std::min(from, leaves) * owned);
     add_sent(load.sent, "sums of gradients to the owners of their cells", 1, to_owners);
   }
 
