@@ -83,11 +83,4 @@ Status check_options(const SimulateOptions& o) {
   return Status();
 }
 
-std::vector<std::string> slice_names(const SimulateOptions& o) {
-  std::vector<std::string> names;
-  if (o.slices == 1) return names;
-  for (int64_t host = 0; host < o.hosts; ++host) names.push_back(std::to_string(host / (o.hosts / o.slices)));
-  return names;
-}
-
 }  // namespace ostro::simulate

@@ -51,7 +51,4 @@ std::span<const Rate> rates();
 // Checks the options alone. Errors: kInvalidArgument with the option, its value and what to use.
 Status check_options(const SimulateOptions& options);
 
-// The name of each host's slice, by rank; empty when there is one.
-std::vector<std::string> slice_names(const SimulateOptions& options);
-
 }  // namespace ostro::simulate

@@ -132,8 +132,10 @@ class RunSimulation {
       const int64_t each = o_.hosts / o_.slices;
       for (int64_t place = slice * each; place < (slice + 1) * each; ++place)
         if (there_[static_cast<size_t>(place)]) places.push_back(place);
-      ++out_.slice_losses;
-      if (!places.empty()) lose(places);
+      if (!places.empty()) {
+        ++out_.slice_losses;
+        lose(places);
+      }
       plan_slice_loss(slice);
     });
   }
@@ -192,10 +194,10 @@ class RunSimulation {
   // In the background, by all hosts.
   void write(int64_t step) {
     saving_->number = ++saves_;
-    const double bytes = static_cast<double>(model_.state_bytes);
-    const double seconds =
-        std::max(bytes / (o_.store_gbytes * kGiga),
-                 bytes / static_cast<double>(now_->plan.hosts) * kBitsAByte / (o_.inner_gbit * kGiga));
+    const auto bytes = static_cast<double>(model_.state_bytes);
+    const double of_machine = bytes / static_cast<double>(now_->plan.hosts) * hosts_a_machine(now_->plan);
+    const double link = o_.machines() > 1 ? of_machine * kBitsAByte / (o_.inner_gbit * kGiga) : 0;
+    const double seconds = std::max(bytes / (o_.store_gbytes * kGiga), link);
     queue_.after(seconds, [this, step, number = saves_] {
       if (!saving_ || saving_->number != number) return;
       saving_.reset();
@@ -307,6 +309,11 @@ class RunSimulation {
     });
   }
 
+  // The hosts that share a machine's link.
+  double hosts_a_machine(const StepPlan& plan) const {
+    return static_cast<double>(std::min(o_.hosts_per_machine, plan.hosts));
+  }
+
   double settle_seconds(const StepPlan& plan) const {
     const auto hosts = static_cast<double>(plan.hosts);
     const auto arrays = static_cast<double>(model_.arrays);
@@ -317,7 +324,7 @@ class RunSimulation {
     const auto bytes = static_cast<double>(moved_bytes(plan));
     const double links =
         bytes * kBitsAByte *
-        std::max(1 / (o_.inner_gbit * kGiga),
+        std::max(hosts_a_machine(plan) / (o_.inner_gbit * kGiga),
                  plan.slices > 1 ? hosts / static_cast<double>(plan.slices) / (o_.outer_gbit * kGiga) : 0);
     const double copies = o_.loopback_gbytes > 0 ? bytes / (o_.loopback_gbytes * kGiga) * busy : 0;
     return told + plans + (o_.machines() > 1 ? links : 0) + copies + arrays * latency;

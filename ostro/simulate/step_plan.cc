@@ -202,11 +202,13 @@ Result<StepPlan> plan_step(const RunModel& model, runtime::Engine& engine,
   out.leaf_flops = leaf.flops;
   for (const ir::Op& op : plan.leaf_program(0).body.ops)
     if (op.kind == ir::OpKind::scan) out.layers = std::max(out.layers, op.attrs.i64("length"));
-  std::map<int64_t, size_t> by_leaves;  // the kind of the hosts with so many leaves
+  // The kind of the hosts with so many leaves in a slice of so many hosts, which share what the slice sends.
+  std::map<std::pair<int64_t, int64_t>, size_t> known_kinds;
   for (int64_t rank = 0; rank < out.hosts; ++rank) {
-    const auto own = static_cast<int64_t>(plan.rows_of(rank).own_leaves(out.leaves).size());
-    const auto known = by_leaves.find(own);
-    if (!all && known != by_leaves.end() && rank + 1 < out.hosts) {
+    const std::pair like{static_cast<int64_t>(plan.rows_of(rank).own_leaves(out.leaves).size()),
+                         slice_sizes[static_cast<size_t>(out.slice_of[static_cast<size_t>(rank)])]};
+    const auto known = known_kinds.find(like);
+    if (!all && known != known_kinds.end() && rank + 1 < out.hosts) {
       out.kind_of.push_back(known->second);
       out.sampled = true;
       continue;
@@ -219,7 +221,7 @@ Result<StepPlan> plan_step(const RunModel& model, runtime::Engine& engine,
                        fleet::make_worker_plan(model.programs, engine, model.remat, options));
       out.kinds.push_back(work_of(out, other, rank, out.leaves));
     }
-    by_leaves.emplace(own, out.kinds.size() - 1);
+    known_kinds.emplace(like, out.kinds.size() - 1);
     out.kind_of.push_back(out.kinds.size() - 1);
   }
   return out;

@@ -215,7 +215,8 @@ class StepSchedule final : public GradientSchedule {
         if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
           packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
     }
-    load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_) + packed + std::min(from, leaves) * owned);
+    load.gradients =
+        std::max(load.gradients, mine * plan_.used_bytes(rank_) + packed + std::min(from, leaves) * owned);
     add_sent(load.sent, "sums of gradients to the owners of their cells", 1, to_owners);
   }
 
