@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/fleet/workers/workers.h"
+#include "ostro/fleet/threads/workers.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/simulate/options.h"
 #include "ostro/train/options/config.h"
