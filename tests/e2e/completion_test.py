@@ -68,7 +68,7 @@ def check_commands(shell):
     seen = 0
     for command in commands:
         for words, text in commands_below(shell, [command]):
-            options = set(re.findall(r"^  (?:-h,)?(--[a-z_]+)", text.split("\n--a.b.c VALUE")[0], re.M))
+            options = set(re.findall(r"^  (?:-h,)?(--[a-z_0-9]+)", text.split("\n--a.b.c VALUE")[0], re.M))
             check("--help" in options, f"options of {words}: {options}")
             keys = "--a.b.c VALUE" in text
             got = shell.complete(*words, "--")

@@ -262,11 +262,11 @@ int run() {
   std::printf("%lld members joined and have all addresses after %.2f s\n", static_cast<long long>(members),
               seconds_since(begin));
 
-  const Sight before =
-      coordinator.await("the first epoch", [&](const Sight& s) { return s.size == members; });
+  coordinator.await("the first epoch", [&](const Sight& s) { return s.size == members; });
   begin = Clock::now();
   crew.lose_one();
-  coordinator.await("a loss", [&](const Sight& s) { return s.goes_on == 0; });
+  // By then all answers of the first epoch are counted.
+  const Sight before = coordinator.await("a loss", [&](const Sight& s) { return s.goes_on == 0; });
   crew.add(coordinator.port());
   epoch = crew.await_epoch_after(epoch);
   const double change = seconds_since(begin);

@@ -132,8 +132,9 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
   const auto planned = [&](const std::vector<train::Subtree>& now) {
     return planned_subtrees(std::ssize(now), leaves, plan_.options.measured_shares);
   };
-  const int64_t mine = planned(subtrees_of_place(leaves, place_));
-  const int64_t of_slice = planned(subtrees_of_slice(leaves, slice_));
+  const std::vector<train::Subtree> own = subtrees_of_place(leaves, place_),
+                                    own_slice = subtrees_of_slice(leaves, slice_);
+  const int64_t mine = planned(own), of_slice = planned(own_slice);
   const int64_t joined = bytes(joined_), kept = bytes(kept_), main = bytes(main_);
   int64_t to_joiners = 0, packed = 0, from_mates = 0, to_owners = 0;
   for (const int64_t mate : routes_.members(slice_)) {
@@ -145,7 +146,7 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
   }
   each_part([&](const Part& p) {
     if (joins(p)) return;
-    to_joiners += mine * shape(p).bytes();
+    to_joiners += std::ssize(own) * shape(p).bytes();
     if (!spmd::part_offset(plan_.mesh(), owner(p), plan_.cut(p.k), plan_.used_shape(p.k, rank_of(place_))))
       packed += mine * shape(p).bytes();
   });
@@ -154,7 +155,7 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     from_slices += planned(subtrees_of_slice(leaves, slice)) * main;
   for (const Part& p : joined_)
     between += main_slice(p) != slice_
-                   ? of_slice * shape(p).bytes()
+                   ? std::ssize(own_slice) * shape(p).bytes()
                    : (static_cast<int64_t>(routes_.owning_slices(p.k, p.q).size()) - 1) * shape(p).bytes();
   const int64_t joining = of_slice * joined + std::max(from_slices, main + kept);
   if (whole) {

@@ -201,16 +201,18 @@ class StepSchedule final : public GradientSchedule {
   // What exchange_gradients sends, and the most gradients that it holds.
   void add_sums(int64_t leaves, train::WorkerLoad& load) const {
     const int64_t owned = plan_.owned_bytes(rank_);
-    const auto subtrees_of = [&](size_t w) {
-      const auto now = static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size());
-      return planned_subtrees(now, leaves, plan_.options.measured_shares);
+    const auto now = [&](size_t w) {
+      return static_cast<int64_t>(train::subtrees(leaves, range(leaves, w)).size());
     };
-    const int64_t mine = subtrees_of(place_);
+    const auto planned = [&](size_t w) {
+      return planned_subtrees(now(w), leaves, plan_.options.measured_shares);
+    };
+    const int64_t mine = planned(place_);
     int64_t from = 0, to_owners = 0, packed = 0;
     for (size_t w = 0; w < peers_.size(); ++w) {
-      from += subtrees_of(w);
+      from += planned(w);
       if (w == place_) continue;
-      to_owners += mine * plan_.owned_bytes(peers_[w]);
+      to_owners += now(place_) * plan_.owned_bytes(peers_[w]);
       for (size_t k = 0; k < plan_.trained; ++k)
         if (!spmd::part_offset(plan_.mesh(), peers_[w], plan_.cut(k), plan_.used_shape(k, rank_)))
           packed += mine * plan_.owned_shape(k, peers_[w]).bytes();
