@@ -9,12 +9,13 @@
 #include <mutex>
 #include <vector>
 
+#include "ostro/base/huge_pages.h"
 #include "ostro/base/out_of_memory.h"
 
 namespace ostro {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20, kSmallPage = 4096;
+constexpr size_t kSmallPage = 4096;
 constexpr size_t kKeptFrom = size_t{1} << 20;  // smaller blocks are left to malloc
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -34,18 +35,6 @@ size_t rounded_up(size_t bytes) {
 
 // Returns whether a block of this size comes from mmap, not from malloc. mmap gives zeros.
 bool mapped(size_t rounded) { return kKeep && huge(rounded); }
-
-// Maps memory that begins at a huge page. nullptr if the kernel refuses.
-std::byte* map_pages(size_t rounded) {
-  void* const p =
-      mmap(nullptr, rounded + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  auto* const begin = static_cast<std::byte*>(p);
-  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(p) % kHugePage) % kHugePage;
-  if (before > 0) munmap(begin, before);
-  if (before < kHugePage) munmap(begin + before + rounded, kHugePage - before);
-  return begin + before;
-}
 
 // An aligned block inside a block of malloc, whose address stands before it. posix_memalign is not used: with
 // glibc before 2.38 a freed aligned block is hardly ever used again, and a long run grows without end
@@ -70,7 +59,7 @@ void free_inside_malloc(std::byte* p) {
 std::byte* fresh(size_t rounded) {
   void* p = nullptr;
   if (mapped(rounded))
-    p = map_pages(rounded);
+    p = map_at_huge_page(rounded, PROT_READ | PROT_WRITE);
   else if (!huge(rounded))
     p = inside_malloc(rounded);
   else if (posix_memalign(&p, kHugePage, rounded) != 0)

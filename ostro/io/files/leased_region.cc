@@ -15,13 +15,14 @@
 #include <thread>
 
 #include "ostro/base/check.h"
+#include "ostro/base/huge_pages.h"
 #include "ostro/base/log.h"
 #include "ostro/io/files/direct_file.h"
 
 namespace ostro::io {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20, kPage = 4096;
+constexpr size_t kPage = 4096;
 constexpr size_t kSettled = 16 * kHugePage;  // bytes that are replaced at a time
 
 std::atomic<int64_t> leased_files = 0;
@@ -91,18 +92,6 @@ class Keeper {
   std::list<std::weak_ptr<LeasedRegion>> regions_;
 };
 
-// Maps anonymous memory that begins at a huge page. nullptr if there is none.
-std::byte* reserve(size_t bytes, int protection) {
-  void* const p =
-      mmap(nullptr, bytes + kHugePage, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  auto* const begin = static_cast<std::byte*>(p);
-  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(p) % kHugePage) % kHugePage;
-  if (before > 0) munmap(begin, before);
-  if (before < kHugePage) munmap(begin + before + bytes, kHugePage - before);
-  return begin + before;
-}
-
 class Region final : public LeasedRegion {
  public:
   Region(std::vector<std::unique_ptr<RandomAccessFile>> files, Check check)
@@ -116,7 +105,7 @@ class Region final : public LeasedRegion {
   }
 
   Status open() {
-    begin_ = reserve(bytes_, PROT_NONE);
+    begin_ = map_at_huge_page(bytes_, PROT_NONE);
     if (begin_ == nullptr) return cannot(files_[0]->path(), "there are no addresses for it");
     std::byte* at = begin_;
     for (const auto& file : files_) {
@@ -147,7 +136,7 @@ class Region final : public LeasedRegion {
     if (files_.empty()) return;
     for (size_t at = 0; at < bytes_; at += kSettled) {
       const size_t size = std::min(kSettled, bytes_ - at);
-      std::byte* const copy = reserve(size, PROT_READ | PROT_WRITE);
+      std::byte* const copy = map_at_huge_page(size, PROT_READ | PROT_WRITE);
       OSTRO_CHECK(copy != nullptr, "{}: no memory for a copy of it", files_[0]->path());
       madvise(copy, size, MADV_HUGEPAGE);  // only a hint
       std::memcpy(copy, begin_ + at, size);
