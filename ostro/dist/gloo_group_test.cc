@@ -166,13 +166,7 @@ TEST_CASE("an address of another machine is an error") {
   MemoryKeyValue store;
   GlooOptions options;
   options.reach.bind = "192.0.2.1";
-  std::vector<std::string> errors(2);
-  play(
-      line(2),
-      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
-      },
-      [&](int64_t) { return options; });
+  const std::vector<std::string> errors = outcomes(2, [&](int64_t) { return options; });
   CHECK_MESSAGE(errors[0].find("worker 0: cannot listen at 192.0.2.1: ") == 0, errors[0]);
   CHECK_MESSAGE(errors[1].find("worker 1: cannot listen at 192.0.2.1: ") == 0, errors[1]);
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -28,6 +29,26 @@ inline void play(const ir::Mesh& mesh, const Play& part,
       part(rank, connect_gloo(mesh, rank, store, "test/", options ? options(rank) : GlooOptions{}));
     });
   for (std::thread& t : threads) t.join();
+}
+
+// By rank, what came of a group of so many workers: "connected", or "works" where `work` was done, too; else
+// the error.
+inline std::vector<std::string> outcomes(int64_t workers,
+                                         const std::function<GlooOptions(int64_t rank)>& options,
+                                         const std::function<Status(Group&)>& work = {},
+                                         KeyValue* store = nullptr) {
+  std::vector<std::string> out(static_cast<size_t>(workers));
+  play(
+      line(workers),
+      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
+        Status status = group.ok() ? Status() : Status(group.error());
+        if (status.ok() && work) status = work(**group);
+        out[static_cast<size_t>(rank)] = !status.ok() ? status.error().message()
+                                         : work       ? "works"
+                                                      : "connected";
+      },
+      options, store);
+  return out;
 }
 
 // As run_workers: the first failure is the result and ends all. Connecting may take long on a busy machine,

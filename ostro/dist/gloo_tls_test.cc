@@ -96,18 +96,12 @@ TEST_CASE("a worker with another secret has no certificate of the job") {
 
 TEST_CASE("a worker with TLS and one without do not connect, and a group without a secret has no TLS") {
   for (const int64_t without : {int64_t{0}, int64_t{1}}) {
-    std::vector<std::string> errors(2);
-    play(
-        line(2),
-        [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-          errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
-        },
-        [&](int64_t rank) {
-          GlooOptions options = with_tls();
-          options.tls = rank != without;
-          options.connect_timeout = milliseconds(500);
-          return options;
-        });
+    const std::vector<std::string> errors = outcomes(2, [&](int64_t rank) {
+      GlooOptions options = with_tls();
+      options.tls = rank != without;
+      options.connect_timeout = milliseconds(500);
+      return options;
+    });
     CHECK_MESSAGE(errors[0].find("worker 0: no connection with worker 1 within 500 ms") == 0, errors[0]);
     CHECK_MESSAGE(errors[1].find("worker 1: lost worker 0: ") == 0, errors[1]);
     if (without == 1) CHECK(errors[0].find("this one has trainer.tls: job") != std::string::npos);

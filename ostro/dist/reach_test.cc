@@ -138,18 +138,12 @@ TEST_CASE("a group at addresses of IPv6") {
 }
 
 TEST_CASE("a name that never gets an address is named when time is over") {
-  std::vector<std::string> errors(2);
-  play(
-      line(2),
-      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
-      },
-      [](int64_t) {
-        GlooOptions options;
-        options.reach.advertised = AdvertisedHost{"nowhere.invalid", std::nullopt};
-        options.connect_timeout = milliseconds(500);
-        return options;
-      });
+  const std::vector<std::string> errors = outcomes(2, [](int64_t) {
+    GlooOptions options;
+    options.reach.advertised = AdvertisedHost{"nowhere.invalid", std::nullopt};
+    options.connect_timeout = milliseconds(500);
+    return options;
+  });
   CHECK_MESSAGE(errors[1].find("worker 1: no connection with worker 0 within 500 ms; its name has no address "
                                "yet: host 'nowhere.invalid': ") == 0,
                 errors[1]);
@@ -228,17 +222,11 @@ TEST_CASE("with auto the relay is between those who cannot connect, and between 
   CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}, {0, 2}});
   // The control: without it they do not connect.
   PairRelay unused;
-  std::vector<std::string> errors(2);
-  play(
-      line(2),
-      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
-      },
-      [&](int64_t rank) {
-        GlooOptions options = options_of(&unused, RelayUse::kNever)(rank);
-        options.connect_timeout = milliseconds(500);
-        return options;
-      });
+  const std::vector<std::string> errors = outcomes(2, [&](int64_t rank) {
+    GlooOptions options = options_of(&unused, RelayUse::kNever)(rank);
+    options.connect_timeout = milliseconds(500);
+    return options;
+  });
   CHECK(errors[1] == "worker 1: lost worker 0: connecting to it: Connection refused");
   CHECK(unused.pairs.empty());
 }
@@ -263,13 +251,8 @@ TEST_CASE("with auto workers whose store is far away, or who cannot resolve a na
     const PortRange nothing = free_ports(1), own = free_ports(1);
     PairRelay relay;
     FarKeyValue store;
-    std::vector<std::string> ends(2);
-    play(
-        line(2),
-        [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-          const Status status = group.ok() ? work_some(**group) : Status(group.error());
-          ends[static_cast<size_t>(rank)] = status.ok() ? "works" : status.error().message();
-        },
+    const std::vector<std::string> ends = outcomes(
+        2,
         [&](int64_t rank) {
           GlooOptions options;
           options.reach.relay = &relay;
@@ -278,7 +261,7 @@ TEST_CASE("with auto workers whose store is far away, or who cannot resolve a na
           if (rank == 0) options.reach.ports = own, options.reach.advertised = AdvertisedHost{host, nothing};
           return options;
         },
-        &store);
+        work_some, &store);
     CHECK(ends == std::vector<std::string>{"works", "works"});
     CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
   }
@@ -297,14 +280,9 @@ TEST_CASE("with auto the relay is between those of whom one reaches somebody els
   const int port = std::stoi(stranger.port);
   PairRelay relay;
   for (const RelayUse use : {RelayUse::kAuto, RelayUse::kNever}) {
-    std::vector<std::string> ends(2);
     const PortRange own = free_ports(1);
-    play(
-        line(2),
-        [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-          const Status status = group.ok() ? work_some(**group) : Status(group.error());
-          ends[static_cast<size_t>(rank)] = status.ok() ? "works" : status.error().message();
-        },
+    const std::vector<std::string> ends = outcomes(
+        2,
         [&](int64_t rank) {
           GlooOptions options;
           options.reach.relay = &relay;
@@ -315,7 +293,8 @@ TEST_CASE("with auto the relay is between those of whom one reaches somebody els
             options.reach.ports = own,
             options.reach.advertised = AdvertisedHost{"127.0.0.1", PortRange{port, port}};
           return options;
-        });
+        },
+        work_some);
     if (use == RelayUse::kAuto) CHECK(ends == std::vector<std::string>{"works", "works"});
     if (use == RelayUse::kNever)
       CHECK_MESSAGE(ends[1].find("worker 1: lost worker 0: ") == 0, ends[1]);  // the control
@@ -326,18 +305,12 @@ TEST_CASE("with auto the relay is between those of whom one reaches somebody els
 }
 
 TEST_CASE("a worker that needs a relay is an error where there is none") {
-  std::vector<std::string> errors(2);
-  play(
-      line(2),
-      [&](int64_t rank, Result<std::unique_ptr<Group>> group) {
-        errors[static_cast<size_t>(rank)] = group.ok() ? "connected" : group.error().message();
-      },
-      [](int64_t rank) {
-        GlooOptions options;
-        if (rank == 0) options.reach.use = RelayUse::kAlways;
-        options.connect_timeout = milliseconds(500);
-        return options;
-      });
+  const std::vector<std::string> errors = outcomes(2, [](int64_t rank) {
+    GlooOptions options;
+    if (rank == 0) options.reach.use = RelayUse::kAlways;
+    options.connect_timeout = milliseconds(500);
+    return options;
+  });
   CHECK(errors[1] == "worker 1: worker 0 is reached through a relay only, and this group has none");
 }
 
