@@ -26,6 +26,7 @@ struct FewSums {
 struct FewAcross {
   const void* const* w;
   const void* const* ahead;  // rows of a later block, in the form of w; they are prefetched
+  bool near;                 // into the first cache, else into the second one
   int steps;                 // rows of the block: for f32 1 to kFewSteps, for bf16 kFewSteps or kFewGroup
   int begin;        // bf16: which step of a group the first is; FewSums::x is that of the whole group
   int64_t columns;  // a multiple of the unit

@@ -12,12 +12,15 @@ namespace {
 
 constexpr int kFewWords = kFewLine / 4;  // words of a line
 
-// Prefetches `bytes` bytes at `at` of the rows of a later block. Into the second cache: a Zen 4 then has
-// twice as many lines on their way as for the first.
-inline void prefetch_rows(const FewAcross& b, int64_t at, int64_t bytes) {
-  for (int k = 0; k < b.steps; ++k)
-    for (int64_t line = 0; line < bytes; line += kFewLine)
-      __builtin_prefetch(static_cast<const char*>(b.ahead[k]) + at + line, 0, 2);
+// Prefetches `bytes` bytes at `at` of the rows of a later block. The compiler wants the cache as a constant.
+[[gnu::always_inline]] inline void prefetch_rows(const FewAcross& b, int64_t at, int64_t bytes) {
+  const auto each = [&]<int kCache>() __attribute__((always_inline)) {
+    for (int k = 0; k < b.steps; ++k)
+      for (int64_t line = 0; line < bytes; line += kFewLine)
+        __builtin_prefetch(static_cast<const char*>(b.ahead[k]) + at + line, 0, kCache);
+  };
+  if (b.near) return each.template operator()<3>();
+  each.template operator()<2>();
 }
 
 // How many chunks before its use a line of a column is prefetched.
