@@ -106,7 +106,7 @@ void pairs_across(const FewAcross& b, const FewSums& s) {
           interleave(row(3), row(1), o);
         },
         part, s, x, s.c + n, s.chains + n);
-    prefetch_rows(b, n * 2, kPairUnit * 2);
+    prefetch_rows(b, b.steps, n * 2, kPairUnit * 2);
   }
 }
 

@@ -13,9 +13,10 @@ namespace {
 constexpr int kFewWords = kFewLine / 4;  // words of a line
 
 // Prefetches `bytes` bytes at `at` of the rows of a later block. The compiler wants the cache as a constant.
-[[gnu::always_inline]] inline void prefetch_rows(const FewAcross& b, int64_t at, int64_t bytes) {
+[[gnu::always_inline]] inline void prefetch_rows(const FewAcross& b, int steps, int64_t at, int64_t bytes) {
   const auto each = [&]<int kCache>() __attribute__((always_inline)) {
-    for (int k = 0; k < b.steps; ++k)
+#pragma GCC unroll 8
+    for (int k = 0; k < steps; ++k)
       for (int64_t line = 0; line < bytes; line += kFewLine)
         __builtin_prefetch(static_cast<const char*>(b.ahead[k]) + at + line, 0, kCache);
   };
@@ -84,6 +85,7 @@ struct FewRowsOf {
         odd[r][i] = first ? V::zero() : V::load(from + stride);
       }
     }
+#pragma GCC unroll 4
     for (int k = 0; k < steps; k += 2, x += 2 * rows) {
       const V e0 = element(k, 0), e1 = element(k, 1), o0 = element(k + 1, 0), o1 = element(k + 1, 1);
 #pragma GCC unroll 8
@@ -152,18 +154,25 @@ struct FewRowsOf {
   static void f32_across(const FewAcross& b, const FewSums& s) {
     for (int64_t n = 0; n < b.columns; n += kUnit) {
       f32_rows([&](int k) { return static_cast<const float*>(b.w[k]) + n; }, b.steps, s, s.c + n);
-      prefetch_rows(b, n * 4, kUnit * 4);
+      prefetch_rows(b, b.steps, n * 4, kUnit * 4);
     }
   }
 
+  // The two numbers of steps are constants, so the compiler unrolls.
   static void bf16_across(const FewAcross& b, const FewSums& s) {
+    if (b.steps == kFewSteps) return bf16_across_steps(b, kFewSteps, s);
+    bf16_across_steps(b, kFewGroup, s);
+  }
+
+  [[gnu::always_inline]] static inline void bf16_across_steps(const FewAcross& b, const int steps,
+                                                              const FewSums& s) {
     const auto* x = static_cast<const float*>(s.x) + b.begin * s.rows;
-    const bool first = b.begin == 0, last = b.begin + b.steps == kFewGroup;
+    const bool first = b.begin == 0, last = b.begin + steps == kFewGroup;
     for (int64_t n = 0; n < b.columns; n += kUnit) {
       bf16_rows([&](int k,
                     int i) { return V::load_bf16(static_cast<const uint16_t*>(b.w[k]) + n + i * V::kWidth); },
-                b.steps, first, last, s, x, s.c + n, s.chains + n);
-      if (n * 2 % kFewLine == 0) prefetch_rows(b, n * 2, kFewLine);
+                steps, first, last, s, x, s.c + n, s.chains + n);
+      if (n * 2 % kFewLine == 0) prefetch_rows(b, steps, n * 2, kFewLine);
     }
   }
 
