@@ -25,6 +25,10 @@ int64_t StepBudget::rows_within(double seconds) const {
   return std::min(out, most_rows_);
 }
 
+int64_t StepBudget::rows() const {
+  return rows_within(std::max(seconds_, kLeastSteps * times_[place_of(kLeast)]));
+}
+
 void StepBudget::measured(int64_t rows, double seconds) {
   const size_t at = place_of(padded_rows(rows));
   times_[at] = times_[at] > 0 ? times_[at] + kNew * (seconds - times_[at]) : seconds;

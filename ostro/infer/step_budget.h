@@ -15,15 +15,16 @@ class StepBudget {
 
   // Rows of the next step: as many as keep it under the time, so far as it is known, and one power of two
   // more than what was measured. At least 16: a step of fewer costs about as much, since the weights are
-  // read.
-  int64_t rows() const { return rows_within(seconds_); }
+  // read. Where 16 rows take long, the time is kLeastSteps times as long as theirs: pieces of a prompt that
+  // are small beside the price of a step hold up its answers for several times as long in all.
+  int64_t rows() const;
   // Rows of a step in which no answer waits for its next token: it may take kAlone times as long. Then the
   // weights, which a step reads and packs once, cost little beside what is done with them.
   int64_t rows_alone() const { return rows_within(kAlone * seconds_); }
   void measured(int64_t rows, double seconds);
 
  private:
-  static constexpr double kAlone = 40;
+  static constexpr double kLeastSteps = 4, kAlone = 40;
 
   int64_t rows_within(double seconds) const;
 

@@ -21,7 +21,7 @@ TEST_CASE("as many rows as keep a step under its time, at least 16, at most all"
   CHECK(fast.rows() == 16);
   CHECK(settled(fast, 0.001, 1e-6, 10) == 512);
   CHECK(settled(middle, 0.01, 3e-4, 10) == 128);  // 256 would take 87 ms
-  CHECK(settled(slow, 1, 0.01, 10) == 16);
+  CHECK(settled(slow, 0.1, 0.06, 10) == 64);      // four times as long as 16 rows; 128 would take 7.8 s
 }
 
 TEST_CASE("where no answer waits for a token, steps are longer") {
@@ -31,8 +31,8 @@ TEST_CASE("where no answer waits for a token, steps are longer") {
     rows = slow.rows_alone();
     slow.measured(rows, 0.1 + 0.01 * static_cast<double>(rows));
   }
-  CHECK(rows == 128);  // 256 would take 2.7 s
-  CHECK(slow.rows() == 16);
+  CHECK(rows == 128);        // 256 would take 2.7 s
+  CHECK(slow.rows() == 64);  // 128 would take 1.4 s, 16 take 0.3 s
 }
 
 TEST_CASE("a machine that was busy is tried again") {

@@ -157,8 +157,8 @@ int serve_command(Args args) {
             "kept beginnings serve requests of every key; without it, those of the key that asked first");
   args.option(
       "--step_ms", &request.step_ms, "MS",
-      "how long a step of the model may take that reads prompts while answers go on; no answer depends "
-      "on it (default 50)");
+      "how long a step of the model may take that reads prompts while answers go on; it may always take "
+      "four times as long as one of 16 rows; no answer depends on it (default 50)");
   args.flag("--follow", &request.follow,
             "MODEL is a run that goes on: serve each new checkpoint. A request stays with the one that it "
             "began with");
