@@ -151,7 +151,8 @@ TEST_CASE("plan: the formulas of docs/spec/spmd.md, and hosts that stand for oth
   CHECK(static_cast<double>(grows) == doctest::Approx(parameters * 4 * 2).epsilon(0.02));
   const auto options = fleet::worker_options(s.config, 40, names_of({8, 8, 8, 8, 8})).value();
   int64_t bytes = 0, between = 0;
-  for (const train::WorkerLoad& load : fleet::mesh_loads(s.programs, *engine, "none", options, 40)->workers) {
+  const fleet::MeshLoads loads = fleet::mesh_loads(s.programs, *engine, "none", options, 40).value();
+  for (const train::WorkerLoad& load : loads.workers) {
     bytes += load.total_sent();
     between += load.total_between();
   }

@@ -81,7 +81,8 @@ Result<StoreLedger> join_rows(io::FileSystem& fs, const DataOptions& options, Jo
 
 int64_t words_left_out(io::FileSystem& fs, const std::string& cache_dir) {
   int64_t out = 0;
-  for (const FileLedger& file : read_ledger(fs, cache_dir)->files)
+  const StoreLedger ledger = read_ledger(fs, cache_dir).value();
+  for (const FileLedger& file : ledger.files)
     if (const auto found = file.left_out.find("words"); found != file.left_out.end()) out += found->second;
   return out;
 }
@@ -109,7 +110,8 @@ TEST_CASE(
   CHECK(some->hash() == read_ledger(fs, "some-whole")->hash());
   CHECK(some->hash() != all->hash());
   int64_t counted = 0;
-  for (const FileLedger& file : read_ledger(fs, "some")->files)
+  const StoreLedger ledger = read_ledger(fs, "some").value();
+  for (const FileLedger& file : ledger.files)
     for (const auto& [reason, rows] : file.left_out) counted += reason == "quality" ? 100 * rows : rows;
   CHECK(counted == 2001);
   check_ok(verify_store(fs, "some"));
