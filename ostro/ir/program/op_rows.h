@@ -14,6 +14,14 @@ struct OpRow {
   std::initializer_list<OpKind> kinds;
 };
 
+template <typename Rows>
+constexpr bool names_op(const Rows& rows, OpKind kind) {
+  for (const auto& row : rows)
+    for (const OpKind named : row.kinds)
+      if (named == kind) return true;
+  return false;
+}
+
 // The function of the row that has the op; nullptr when no row has it.
 template <typename Rows>
 constexpr auto function_of(const Rows& rows, OpKind kind) -> decltype(rows[0].run) {
@@ -23,10 +31,11 @@ constexpr auto function_of(const Rows& rows, OpKind kind) -> decltype(rows[0].ru
   return nullptr;
 }
 
+// It looks at kinds alone: with -fsanitize=undefined, gcc takes no address for a constant (its bug 71962).
 template <typename Rows>
 constexpr bool names_every_op(const Rows& rows) {
   for (int kind = 0; kind < kOpCount; ++kind)
-    if (function_of(rows, static_cast<OpKind>(kind)) == nullptr) return false;
+    if (!names_op(rows, static_cast<OpKind>(kind))) return false;
   return true;
 }
 
