@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -31,19 +33,9 @@ Error cannot(const std::string& path, const char* why) {
   return unsupported(fmt::format("{} is not mapped: {}", path, why));
 }
 
-// What tells the thread below that a region has to settle. Written to by the handler of the signal that the
-// kernel sends when a lease has to end, so it is a pipe.
-int wake_end = -1;
-
-void on_signal(int) {
-  const int before = errno;
-  const char byte = 0;
-  (void)!::write(wake_end, &byte, 1);  // if the pipe is full, the thread is awake
-  errno = before;
-}
-
-// All regions that have leases, and the thread that lets them settle. Never destroyed: a signal may come at
-// the very end.
+// All regions that have leases, and the thread that lets them settle. The kernel sends it a signal when a
+// lease has to end. The signal is for this thread alone, which takes it by sigwaitinfo: a handler could run
+// in a thread that waits for the lease itself. Never destroyed: a signal may come at the very end.
 class Keeper {
  public:
   void add(const std::shared_ptr<LeasedRegion>& region) {
@@ -60,8 +52,11 @@ class Keeper {
     for (const auto& one : all)
       if (const auto region = one.lock()) region->settle();
   }
-  // The signal for leases; 0 if the thread cannot be there.
-  int signal() const { return signal_; }
+  // The thread that gets the signal for leases.
+  pid_t thread() const { return thread_; }
+  void wake() const { ::syscall(SYS_tgkill, ::getpid(), thread_, signal()); }
+
+  static int signal() { return SIGRTMIN + 7; }  // + 6 is that of base/watch/stacks.h
 
   static Keeper& get() {
     static auto* const keeper = new Keeper();
@@ -70,24 +65,21 @@ class Keeper {
 
  private:
   Keeper() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return;
-    wake_end = ends[1];
-    ::fcntl(wake_end, F_SETFL, O_NONBLOCK);
-    struct sigaction action = {};
-    action.sa_handler = on_signal;
-    action.sa_flags = SA_RESTART;
-    const int number = SIGRTMIN + 7;  // + 6 is that of base/watch/stacks.h
-    if (::sigaction(number, &action, nullptr) != 0) return;
-    std::thread([this, from = ends[0]] {
-      char byte[64];
+    std::promise<pid_t> begun;
+    std::thread([this, &begun] {
+      sigset_t taken;
+      sigemptyset(&taken);
+      sigaddset(&taken, signal());
+      sigaddset(&taken, SIGIO);  // what the kernel sends when too many signals wait
+      ::pthread_sigmask(SIG_BLOCK, &taken, nullptr);
+      begun.set_value(::gettid());
       for (;;)
-        if (::read(from, byte, sizeof byte) > 0) settle_all();
+        if (::sigwaitinfo(&taken, nullptr) > 0) settle_all();
     }).detach();
-    signal_ = number;
+    thread_ = begun.get_future().get();
   }
 
-  int signal_ = 0;
+  pid_t thread_;
   std::mutex mutex_;
   std::list<std::weak_ptr<LeasedRegion>> regions_;
 };
@@ -165,9 +157,9 @@ class Region final : public LeasedRegion {
   }
 
   static Status take_lease(const RandomAccessFile& file) {
-    const int fd = descriptor(file), signal = Keeper::get().signal();
-    if (signal == 0) return cannot(file.path(), "no thread can watch its lease");
-    if (::fcntl(fd, F_SETOWN, ::getpid()) != 0 || ::fcntl(fd, F_SETSIG, signal) != 0 ||
+    const int fd = descriptor(file);
+    const f_owner_ex owner = {F_OWNER_TID, Keeper::get().thread()};
+    if (::fcntl(fd, F_SETOWN_EX, &owner) != 0 || ::fcntl(fd, F_SETSIG, Keeper::signal()) != 0 ||
         ::fcntl(fd, F_SETLEASE, F_RDLCK) != 0)
       return cannot(file.path(), std::strerror(errno));
     return {};
@@ -201,6 +193,6 @@ Result<std::shared_ptr<LeasedRegion>> LeasedRegion::map(FileSystem& fs, const st
   return std::shared_ptr<LeasedRegion>(region);
 }
 
-void settle_regions() { on_signal(0); }
+void settle_regions() { Keeper::get().wake(); }
 
 }  // namespace ostro::io
