@@ -25,6 +25,13 @@ def f32(x):
     return np.where(np.abs(x) < TINY, np.copysign(0.0, x), y)
 
 
+def bf16(x):
+    """Rounds the value of an f32 to bf16."""
+    bits = np.asarray(x).astype(np.float32).view(np.uint32)
+    kept = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    return np.where(np.abs(x) < 2.0**-126, np.copysign(0.0, x), kept.view(np.float32).astype(np.float64))
+
+
 def exact_sum(a, b):
     """s + e = a + b without rounding: s is the f64 sum, e what it lost (Knuth)."""
     s = a + b
@@ -204,6 +211,19 @@ def tree(parts, round_to=f32):
         return parts[0]
     left = 1 << (len(parts) - 1).bit_length() - 1
     return round_to(tree(parts[:left], round_to) + tree(parts[left:], round_to))
+
+
+def tree_of_groups(parts, groups):
+    """The tree over leaves that are cut into groups: the largest subtrees with leaves of one group only are rounded (N8)."""
+    n, count = len(parts), min(len(parts), groups)
+    group_of = [g for g in range(count) for _ in range(n * g // count, n * (g + 1) // count)]
+
+    def node(first, end):
+        if group_of[first] == group_of[end - 1]:
+            return bf16(tree(parts[first:end]))
+        middle = first + (1 << (end - first - 1).bit_length() - 1)
+        return f32(node(first, middle) + node(middle, end))
+    return node(0, n)
 
 
 def same(x):

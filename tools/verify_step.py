@@ -23,7 +23,7 @@ from verify_chain import CANNOT_CHECK, DIFFERS, EXIT_CODES, INCOMPLETE, Finding,
 
 import numpy as np
 
-from clauses import f32, key_of, permuted, power, same, sin_cos64, striped, tree
+from clauses import f32, key_of, permuted, power, same, sin_cos64, striped, tree, tree_of_groups
 from llama_step import Sizes, initial_state, leaves
 from store_reader import Tokens, root_of
 
@@ -134,7 +134,9 @@ def step_entry(state, sizes, config, tokens, step):
     sums, gradients = leaves({p: v for p, v in state.items() if p.startswith("model/")}, sizes, inputs.reshape(shape), targets.reshape(shape))
     weight = float(inputs.size)
     loss = f32(tree(list(sums), same) / weight)
-    length = update(state, {path: tree(list(g)) for path, g in gradients.items()}, weight, sizes, config, step)
+    groups = config["numerics"].get("slice_partials", 0)
+    total = {path: tree_of_groups(list(g), groups) if groups else tree(list(g)) for path, g in gradients.items()}
+    length = update(state, total, weight, sizes, config, step)
     lines = ""
     for path, axes, shape in sizes.shapes():
         lines += f"{path} f32[{', '.join(f'{a}:{n}' for a, n in zip(axes.split(), shape))}] {lanes_text(state[path])}\n"
@@ -153,7 +155,7 @@ SUPPORTED = {  # option: the values that this program knows
 }
 FREE = """data.enforce_eos data.text_key data.validation_fraction model.head_dim model.hidden_dim model.initializer_range
     model.intermediate_dim model.layer_norm_epsilon model.num_heads model.num_kv_heads model.num_layers model.rope.theta model.seq_len
-    model.vocab_size numerics.cells numerics.leaf_examples optimizer.beta1 optimizer.beta2 optimizer.epsilon optimizer.learning_rate
+    model.vocab_size numerics.cells numerics.leaf_examples numerics.slice_partials optimizer.beta1 optimizer.beta2 optimizer.epsilon optimizer.learning_rate
     optimizer.max_grad_norm optimizer.min_lr_ratio optimizer.warmup optimizer.weight_decay trainer.checkpointer.keep
     trainer.num_train_steps trainer.seed trainer.train_batch_size""".split()
 

@@ -19,9 +19,10 @@ struct MeanGradients {
 };
 
 // Runs the leaf program on every leaf (microbatch) and sums the results with the training step's tree.
-// `remat` is as in runtime::CompileOptions::remat. Error: no token of the batch counts.
+// `remat` is as in runtime::CompileOptions::remat, `groups` is numerics.slice_partials. Error: no token of
+// the batch counts.
 Result<MeanGradients> mean_gradients(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                      const std::string& remat, const std::vector<runtime::Buffer>& params,
-                                     const train::BatchArrays& batch);
+                                     const train::BatchArrays& batch, int64_t groups = 0);
 
 }  // namespace ostro::eval

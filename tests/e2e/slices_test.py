@@ -2,7 +2,8 @@
 """Tests that workers in slices (`ostro launch local --slices`), which exchange inside slices first, have the chain of
 `ostro train`: slices of equal and of unequal size, both schedules, exchanges beside the leaves and after them, a worker that
 is killed while half of the gradients are on their way, and a slice that is lost. What goes between slices is what `--dry_run`
-says, and no more for two workers in each slice than for one.
+says, and no more for two workers in each slice than for one. With numerics.slice_partials gradients take half of their bytes, and
+the run has the chain of one process with this option, which is verified; without it the same run has other states.
 
     slices_test.py --ostro PROGRAM [--cases N]
 
@@ -11,7 +12,9 @@ axes, schedules, precisions, and threads that differ among the workers of one ru
 """
 
 import argparse
+import functools
 import json
+import math
 import os
 import pathlib
 import random
@@ -25,6 +28,9 @@ from workers_matrix import TENSOR, launch_mixed
 from workers_test import Gate, PRECISIONS, Place, wait_for
 
 HELD_AT = 6  # steps
+# Two leaves, each of which is a group whose gradients are rounded.
+GROUPS = ["--numerics.leaf_examples", "4", "--chain.leaf_gradients", "true"]
+ROUNDED = ["--numerics.slice_partials", "2", *GROUPS]
 
 
 def between(place, run):
@@ -41,30 +47,30 @@ def between(place, run):
     return sum(m.get("bytes_between_slices", 0) for m in wait_for(members))
 
 
-def said_before(place, sizes):
+def said_before(place, sizes, options):
     workers = sum(map(int, sizes.split(":")))
-    told = place.run(["train", "--dry_run", *place.words("planned", [])],
+    told = place.run(["train", "--dry_run", *place.words("planned", options)],
                      {"OSTRO_SIM_WORKERS": str(workers), "OSTRO_SIM_SLICES": sizes}).stdout
     found = re.findall(r"between slices, all workers together: (\d+) bytes", told)
     check(len(found) == 2, f"the plan of {sizes} names the bytes between slices of both schedules: {told}")
     return int(found[0])
 
 
-def check_bytes(place, expected):
+def check_bytes(place, expected, rounded):
     """Of a run that is held at a step: what went between slices, as it was said before, whatever a slice has inside."""
-    sent = {}
-    for sizes in ("1:1", "2:2"):
-        run = f"held-{sizes.replace(':', '-')}"
+    sent, told = {}, {}
+    for case, sizes, options, chain in [("1:1", "1:1", [], expected), ("2:2", "2:2", [], expected), ("rounded", "1:1", ROUNDED, rounded)]:
+        run = f"held-{case.replace(':', '-')}"
         gate = Gate(tempfile.mkdtemp(dir=place.top))
         gate.at(HELD_AT)
         workers = sum(map(int, sizes.split(":")))
         process = subprocess.Popen([place.ostro, "launch", "local", "--workers", str(workers), "--slices", sizes,
-                                    *place.words(run, [])],
+                                    *place.words(run, options)],
                                    env=place.environment({"OSTRO_THREADS": "1", "OSTRO_FAULT": gate.fault()}), text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
-            sent[sizes] = between(place, run)
-            if sizes == "2:2":
+            sent[case] = between(place, run)
+            if case == "2:2":
                 shown = place.run(["status", str(place.top / "runs" / run)]).stdout
                 check(shown.count("between slices") == workers, f"the status names the bytes between slices: {shown}")
             gate.open()
@@ -74,14 +80,32 @@ def check_bytes(place, expected):
                 process.kill()
                 process.wait()
         check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
-        check(place.chain(run) == expected, f"{run}: another chain\n{out}")
+        check(place.chain(run) == chain, f"{run}: another chain\n{out}")
         # The first copies, the parameters of the next step and commands are sent, too.
-        said = said_before(place, sizes)
-        check(HELD_AT * said <= sent[sizes] <= (HELD_AT + 2) * said,
-              f"{sizes}: {sent[sizes]} bytes between slices in {HELD_AT} steps, {said} a step were said")
-        print(f"slices of {sizes}: {sent[sizes]} bytes between them, {said} a step said before", flush=True)
+        said = told[case] = said_before(place, sizes, options)
+        check(HELD_AT * said <= sent[case] <= (HELD_AT + 2) * said,
+              f"{case}: {sent[case]} bytes between slices in {HELD_AT} steps, {said} a step were said")
+        print(f"slices of {sizes} {' '.join(options[:2])}: {sent[case]} bytes between them, {said} a step said before", flush=True)
     ratio = sent["2:2"] / sent["1:1"]
     check(0.95 < ratio < 1.05, f"two workers in each slice send {ratio:.3f} times what one sends between slices")
+    # Two bytes an element of the gradients are not sent. Nothing else changes, at the beginning of the run neither.
+    manifest = json.loads(next((place.top / "runs" / "alone-rounded" / "checkpoints").glob("step-*/manifest.json")).read_text())
+    elements = sum(math.prod(t["shape"]) for t in manifest["tensors"] if t["path"].startswith("model/"))
+    saved = said_before(place, "1:1", GROUPS) - told["rounded"]
+    check(saved == 2 * elements, f"bf16 is said to save {saved} bytes a step, for gradients of {elements} elements")
+    less = (sent["1:1"] - sent["rounded"]) / (HELD_AT * saved)
+    check(0.95 < less < 1.05, f"in {HELD_AT} steps {less:.3f} times the bytes were saved that were said")
+
+
+def check_rounded(place, rounded):
+    """The chain of one process with rounded partials: verify computes it again. Without rounding leaves are the same, and states are others."""
+    place.run(["verify", str(place.top / "runs" / "alone-rounded")])
+
+    def first_step(chain):
+        return next(e for e in map(json.loads, chain.splitlines()) if e.get("step") == 1)
+    a, b = first_step(rounded), first_step(place.train("alone-unrounded", GROUPS))
+    check(a["leaves"] == b["leaves"] and a["loss"] == b["loss"], f"rounding reaches the leaves: {a}, {b}")
+    check(a["state"] != b["state"], f"partials are not rounded: {a}")
 
 
 def check_lost_slice(place, rng, expected):
@@ -102,8 +126,10 @@ def check_lost_slice(place, rng, expected):
 
 def check_drawn(place, rng, cases):
     """Processes in drawn slices, with the chain of one process."""
-    alone = {mp: place.train(f"alone-{i}", ["--trainer.mp", mp]) for i, mp in enumerate(PRECISIONS)}
-    check(len(set(alone.values())) == 2, "precisions give different chains")
+    @functools.cache
+    def alone(mp, groups):
+        return place.train(f"alone-{PRECISIONS.index(mp)}-{groups}", ["--trainer.mp", mp, "--numerics.slice_partials", str(groups)])
+    check(len({alone(mp, 0) for mp in PRECISIONS}) == 2, "precisions give different chains")
     for number in range(cases):
         slices, mesh, mp = rng.randint(2, 4), rng.choice(["data", "data x model", "replica"]), rng.choice(PRECISIONS)
         unit = 2 if mesh == "data x model" else 1
@@ -113,13 +139,15 @@ def check_drawn(place, rng, cases):
                       "replica": (f"{{replica: {slices}, data: -1}}", [])}[mesh]
         exchange, copies = rng.choice(["step", "step", "layer"]), rng.randint(0, 1)
         overlap = exchange == "step" and rng.randint(0, 3) > 0
+        groups = rng.choice([0, 0, slices, rng.randint(1, 5)])
         names = [f"slice-{s}" for s, size in enumerate(sizes) for _ in range(size)]
         rng.shuffle(names)
         settings = [{"OSTRO_THREADS": str(rng.randint(1, 2)), "OSTRO_SLICE": name} for name in names]
         options = ["--trainer.mp", mp, "--trainer.mesh.axes", axes, "--trainer.mesh.exchange", exchange,
-                   "--trainer.mesh.state_replicas", str(copies), "--trainer.mesh.slice_overlap", str(overlap).lower(), *more]
-        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}{' beside the leaves' if overlap else ''}, copies {copies}, {mp}"
-        check(launch_mixed(place, f"drawn-{number}", settings, options) == alone[mp], f"{text}: another chain")
+                   "--trainer.mesh.state_replicas", str(copies), "--trainer.mesh.slice_overlap", str(overlap).lower(),
+                   "--numerics.slice_partials", str(groups), *more]
+        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}{' beside the leaves' if overlap else ''}, copies {copies}, {mp}, partials {groups}"
+        check(launch_mixed(place, f"drawn-{number}", settings, options) == alone(mp, groups), f"{text}: another chain")
         shutil.rmtree(place.top / "runs" / f"drawn-{number}")
         print(f"{number + 1} of {cases}: {text}: the same chain", flush=True)
 
@@ -138,7 +166,9 @@ def main():
         config = place.top / "c.yaml"
         config.write_text(config.read_text().replace("trainer: {", f'trainer: {{mp: "{rng.choice(PRECISIONS)}", '))
         expected = place.train("alone", [])
-        check_bytes(place, expected)
+        rounded = place.train("alone-rounded", ROUNDED)
+        check_bytes(place, expected, rounded)
+        check_rounded(place, rounded)
         check_lost_slice(place, rng, expected)
         once = place.top / "once"
         once.mkdir()

@@ -39,11 +39,16 @@ RUNS = {
     "blocks": (with_values(model={"seq_len": 140, "num_heads": 2, "head_dim": 16}, optimizer={"lr_schedule": "linear", "warmup": 1}), 2),
     "unclipped": (with_values(chain={"leaf_gradients": False}, data={"shuffle": False},
                               optimizer={"max_grad_norm": None, "lr_schedule": "constant", "weight_decay": 0.0}), 1),
+    "slices": (with_values(numerics={"slice_partials": 2}), 2),
 }
 
 
 def two_roundings(a, b, c):
     return clauses.f32(clauses.f32(a * b) + c)
+
+
+def groups_of_one(parts, groups):
+    return GROUPS(parts, len(parts))
 
 
 def one_chain(x, round_to=clauses.f32):
@@ -83,6 +88,7 @@ def other_batch(tokens, config, step):
 
 
 NORM_GRADIENT, ATTENTION_GRADIENT, BATCH = llama_step.norm_gradient, llama_step.Attention.gradient, verify_step.batch_of
+GROUPS = clauses.tree_of_groups
 ALTERED = {  # what: (name, its replacement)
     "an fma that rounds twice (N6)": ("fma", two_roundings),
     "sums of rows as one chain (N4)": ("striped", one_chain),
@@ -91,6 +97,10 @@ ALTERED = {  # what: (name, its replacement)
     "delta of attention in another order (N9)": ("gradient", halved_first),
     "contributions in another order (N5)": ("norm_gradient", norm_gradient),
     "examples in another order (batches.md)": ("batch_of", other_batch),
+}
+ALTERED_SLICES = {  # with numerics.slice_partials
+    "partials of slices that are not rounded (N8)": ("bf16", clauses.same),
+    "every leaf rounded (N8)": ("tree_of_groups", groups_of_one),
 }
 
 
@@ -121,7 +131,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root, made = pathlib.Path(folder), {}
-        names = ["small", *seed.draw("other runs", [n for n in RUNS if n != "small"], 1)]
+        names = ["small", "slices", *seed.draw("other runs", [n for n in RUNS if n not in ("small", "slices")], 1)]
         for name in names:
             sections, steps = RUNS[name]
             made[name] = run = TinyRun(options.ostro, root, name, sections, vocab_size=300, files=12)
@@ -131,9 +141,10 @@ def main():
         small = made["small"]
         found = verdict(small, 4)
         check(found == ("equal", "1 steps"), f"from the checkpoint of step 3: {found}")
-        for what in seed.draw("altered clauses", ALTERED, 3):
-            with altered(*ALTERED[what]):
-                found, text = verdict(small, 2, from_initial=True)
+        drawn = [(small, ALTERED, what) for what in seed.draw("altered clauses", ALTERED, 3)]
+        for run, table, what in [*drawn, *((made["slices"], ALTERED_SLICES, what) for what in ALTERED_SLICES)]:
+            with altered(*table[what]):
+                found, text = verdict(run, 1 if run is not small else 2, from_initial=True)
             check(found == verify_step.DIFFERS, f"{what} was not found: {found}: {text}")
             print(f"{what}: {text}")
         other = TinyRun(options.ostro, root, "bf16", with_values(trainer={"mp": "p=f32,c=bf16"}), vocab_size=300, files=12)

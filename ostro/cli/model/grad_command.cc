@@ -36,9 +36,10 @@ Result<eval::MeanGradients> write_gradients(const Context& context, const train:
   ASSIGN_OR_RETURN(const batches::Batch batch, loader.batch(step));
   ASSIGN_OR_RETURN(const train::CanonicalPrograms programs, train::make_programs(of.config, of.model));
   ASSIGN_OR_RETURN(const std::string remat, decoder->remat());
-  ASSIGN_OR_RETURN(eval::MeanGradients result,
-                   eval::mean_gradients(programs, *of.engine, remat, of.parameters.values,
-                                        train::leaf_arrays(of.config, batch, step)));
+  ASSIGN_OR_RETURN(
+      eval::MeanGradients result,
+      eval::mean_gradients(programs, *of.engine, remat, of.parameters.values,
+                           train::leaf_arrays(of.config, batch, step), of.config.numerics.slice_partials));
   ASSIGN_OR_RETURN(const hf::NamedWeights named,
                    hf::NamedWeights::create(*decoder, of.model.paths, result.gradients));
   RETURN_IF_ERROR(io::write_safetensors(context.fs, out, named.entries(),

@@ -53,8 +53,8 @@ std::vector<int64_t> with_fewer_sums(std::vector<int64_t> counts, const std::vec
   return counts;
 }
 
-ShareKeeper::ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds)
-    : slices_(std::move(slices)), times_(slices_.size()) {
+ShareKeeper::ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds, bool keeps_slices)
+    : slices_(std::move(slices)), keeps_slices_(keeps_slices), times_(slices_.size()) {
   for (size_t place = 0; place < std::min(times_.size(), seconds.size()); ++place)
     times_[place].add(seconds[place]);
 }
@@ -136,8 +136,9 @@ std::optional<LeafShares> ShareKeeper::next(int64_t leaves) {
   };
   std::vector<LeafShares> choices(1);  // even shares
   const std::vector<int64_t> fastest = fastest_counts(leaves, seconds);
-  choices.emplace_back(fastest);
-  if (slices_.front() != slices_.back()) {
+  const bool several = slices_.front() != slices_.back();
+  if (!several || !keeps_slices_) choices.emplace_back(fastest);
+  if (several) {
     choices.push_back(inside_slices(leaves, seconds));
   } else {
     const double soonest = slowest(leaves, choices.back(), seconds);

@@ -35,8 +35,9 @@ class ShareKeeper {
   static constexpr int64_t kSteps = 4;
 
   // For an epoch with these workers, which begin with even shares. `slices`: the slice of each place,
-  // ascending. `seconds`: times of leaves that are known from before.
-  ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds);
+  // ascending. `seconds`: times of leaves that are known from before. `keeps_slices`: each slice keeps the
+  // leaves that it has with even shares; its workers may have others (numerics.slice_partials).
+  ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds, bool keeps_slices = false);
 
   // Takes what a step took: each place for a leaf, and the whole step.
   void note(const std::vector<double>& leaf_seconds, double step_seconds);
@@ -54,6 +55,7 @@ class ShareKeeper {
   LeafShares inside_slices(int64_t leaves, const std::vector<double>& seconds) const;
 
   const std::vector<int64_t> slices_;
+  const bool keeps_slices_;
   std::vector<RecentTimes> times_;
   RecentTimes steps_;  // whole ones, with the present shares
   LeafShares shares_;

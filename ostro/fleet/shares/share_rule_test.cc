@@ -178,6 +178,11 @@ TEST_CASE("keeper: slices keep their leaves where sending is dear; inside them s
   CHECK(after(cheap, 5, 16, seconds) == fastest_counts(16, seconds));
   ShareKeeper dear({0, 0, 1, 1}, {});
   CHECK(after(dear, 5, 16, seconds, 0.12) == std::vector<int64_t>{6, 2, 6, 2});
+  // Leaves that went to another slice would leave the groups of numerics.slice_partials.
+  ShareKeeper rounded({0, 0, 1, 1}, {}, true);
+  CHECK(after(rounded, 5, 16, seconds) == std::vector<int64_t>{6, 2, 6, 2});
+  ShareKeeper one_slice({0, 0, 0, 0}, {}, true);
+  CHECK(after(one_slice, 5, 16, seconds) == fastest_counts(16, seconds));
 }
 
 }  // namespace

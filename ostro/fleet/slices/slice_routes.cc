@@ -1,6 +1,7 @@
 #include "ostro/fleet/slices/slice_routes.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ostro/base/check.h"
 
@@ -60,6 +61,27 @@ int64_t SliceRoutes::joiner(size_t k, int64_t q, int64_t slice) const {
 int64_t SliceRoutes::receiver(int64_t place, int64_t slice) const {
   const auto index = static_cast<size_t>(index_in_slice_[static_cast<size_t>(place)]);
   return members(slice)[index % members(slice).size()];
+}
+
+// Slices are numbered anew without those that have none of the peers, and parts in the order of their first
+// owners.
+SliceRoutes routes_between(const Slices& slices, const ir::Mesh& mesh, const std::vector<spmd::Layout>& cuts,
+                           const std::vector<int64_t>& peers) {
+  std::vector<int64_t> slice_of;
+  for (size_t i = 0; i < peers.size(); ++i)
+    slice_of.push_back(i == 0 ? 0 : slice_of.back() + (slices.apart(peers[i - 1], peers[i]) ? 1 : 0));
+  std::vector<std::vector<int64_t>> part_of(cuts.size());
+  for (size_t k = 0; k < cuts.size(); ++k) {
+    std::map<std::vector<int64_t>, int64_t> numbers;
+    for (const int64_t rank : peers) {
+      std::vector<int64_t> at;
+      for (const spmd::Split& s : cuts[k])
+        if (s.split()) at.push_back(spmd::coordinate(mesh, rank, s.mesh_axis));
+      part_of[k].push_back(
+          numbers.emplace(std::move(at), static_cast<int64_t>(numbers.size())).first->second);
+    }
+  }
+  return {std::move(slice_of), part_of};
 }
 
 }  // namespace ostro::fleet

@@ -9,6 +9,9 @@
 #include <functional>
 #include <vector>
 
+#include "ostro/fleet/slices/slices.h"
+#include "ostro/spmd/layout.h"
+
 namespace ostro::fleet {
 
 class SliceRoutes {
@@ -53,5 +56,10 @@ class SliceRoutes {
   std::vector<Cut> cuts_;
   std::vector<size_t> cut_of_;
 };
+
+// The routes of the workers that run different leaves: their ranks, ascending. `cuts`: by array, how workers
+// of the mesh own it.
+SliceRoutes routes_between(const Slices& slices, const ir::Mesh& mesh, const std::vector<spmd::Layout>& cuts,
+                           const std::vector<int64_t>& peers);
 
 }  // namespace ostro::fleet

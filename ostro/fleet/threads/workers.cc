@@ -29,7 +29,8 @@ class WorkerRunner final : public train::StepRunner {
   explicit WorkerRunner(WorkerPlan plan) : plan_(std::move(plan)) {
     for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
       workers_.push_back(std::make_unique<Worker>(plan_, rank));
-    if (plan_.options.measured_shares) keeper_.emplace(plan_.slices_of_sharers(), std::vector<double>());
+    if (plan_.options.measured_shares)
+      keeper_.emplace(plan_.slices_of_sharers(), std::vector<double>(), plan_.options.slice_partials > 0);
   }
 
   // Compiles the programs whose numbers the reports show.
@@ -154,6 +155,7 @@ Result<WorkerOptions> worker_options(const train::TrainConfig& config, int64_t w
                        .leaves = rows / config.numerics.leaf_examples.value_or(rows),
                        .state_replicas = config.trainer.sharding.mesh.state_replicas,
                        .slices = std::move(slices),
+                       .slice_partials = config.numerics.slice_partials,
                        .slice_overlap = config.trainer.sharding.mesh.slice_overlap,
                        .check = {config.trainer.cross_check, config.trainer.seed},
                        .measured_shares = config.trainer.sharding.shares == train::LeafSharing::kMeasured};
@@ -165,7 +167,7 @@ Result<std::unique_ptr<train::StepRunner>> make_runner(const train::CanonicalPro
                                                        std::vector<std::string> slices) {
   // One worker that checks itself needs the parts of several.
   if (workers == 1 && config.trainer.cross_check == 0)
-    return train::make_step_runner(programs, engine, remat);
+    return train::make_step_runner(programs, engine, remat, config.numerics.slice_partials);
   train::TrainConfig used = config;
   if (workers == 1) used.trainer.sharding = train::ShardingOptions();  // nothing is split, whatever the mesh
   ASSIGN_OR_RETURN(const WorkerOptions options, worker_options(used, workers, std::move(slices)));

@@ -9,10 +9,12 @@
 
 #include "ostro/fleet/workers/worker_plan.h"
 #include "ostro/runtime/collectives.h"
+#include "ostro/train/step/gradient_sums.h"
 
 namespace ostro::fleet {
 
 using CellBuffers = std::vector<runtime::Buffer>;  // by parameter
+using train::GradientAdder, train::SubtreeSums;
 
 // Exchanges sums of gradients. Each worker has summed the gradients of some subtrees of the tree of leaves:
 // sums[i] is this worker's sum of subtree i, whole arrays by parameter; peers[w] has counts[w] sums. From

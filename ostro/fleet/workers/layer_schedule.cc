@@ -11,7 +11,6 @@
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
-#include "ostro/fleet/exchange/gradient_sums.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
 #include "ostro/fleet/workers/leaf_runs.h"
 
@@ -56,12 +55,12 @@ class LayerSchedule final : public GradientSchedule {
     runtime::Collectives& sharers = slices_ != nullptr ? near : c;
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     LeafOutputs outputs(static_cast<size_t>(leaves));
-    SubtreeSums sums(leaves, adder_);
+    SubtreeSums sums(leaves, plan_.options.slice_partials, adder_);
     for (const train::LeafRange& range : rounds(leaves)) {
       ASSIGN_OR_RETURN(Buffers gradients, run_round(sharers, owned, batch, leaves, range, outputs));
       phase("join rounds");
       fault_point("exchange", read_pulse().step, rank_);
-      const std::vector<train::Subtree> nodes = train::subtrees(leaves, range);
+      const std::vector<train::Subtree> nodes = round_subtrees(plan_, leaves, range);
       for (size_t i = 0; i < nodes.size(); ++i) {
         Buffers part;
         for (const Buffer& gradient : gradients) {
@@ -109,7 +108,7 @@ class LayerSchedule final : public GradientSchedule {
   // The gradients of the round; what else the leaf of this worker gave goes to `outputs`.
   Result<Buffers> run_round(runtime::Collectives& c, const Buffers& owned, const train::BatchArrays& batch,
                             int64_t leaves, const train::LeafRange& range, LeafOutputs& outputs) {
-    ASSIGN_OR_RETURN(runtime::Executable * program, program_of(round_of(leaves, range)));
+    ASSIGN_OR_RETURN(runtime::Executable * program, program_of(round_of(plan_, leaves, range)));
     if (last_ != nullptr && last_ != program) last_->release();
     last_ = program;
     // A worker without a leaf takes part in the gathers of the others; what it computes is not read.
@@ -162,9 +161,9 @@ void LayerSchedule::add_load(int64_t leaves, train::WorkerLoad& load) const {
   std::map<RoundKey, int64_t> runs;
   std::vector<train::Subtree> sums;
   for (const train::LeafRange& range : rounds(leaves)) {
-    const spmd::LeafExchange round = round_of(leaves, range);
+    const spmd::LeafExchange round = round_of(plan_, leaves, range);
     ++runs[{round.firsts, round.counts}];
-    const std::vector<train::Subtree> nodes = train::subtrees(leaves, range);
+    const std::vector<train::Subtree> nodes = round_subtrees(plan_, leaves, range);
     const size_t made = nodes.size() * (nodes.size() > 1 ? 2 : 1);
     load.partials = std::max(load.partials, static_cast<int64_t>(sums.size() + made));
     for (train::Subtree node : nodes) {

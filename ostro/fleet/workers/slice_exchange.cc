@@ -6,39 +6,13 @@
 #include <span>
 
 #include "ostro/base/check.h"
+#include "ostro/fleet/exchange/narrow.h"
 #include "ostro/spmd/run_parts.h"
 
 namespace ostro::fleet {
 namespace {
 
 using runtime::Buffer;
-
-// The slices of the peers, numbered anew without those that have none of them.
-std::vector<int64_t> slices_of_peers(const WorkerPlan& plan, const std::vector<int64_t>& peers) {
-  std::vector<int64_t> out;
-  for (size_t i = 0; i < peers.size(); ++i)
-    out.push_back(i == 0 ? 0 : out.back() + (plan.slices.apart(peers[i - 1], peers[i]) ? 1 : 0));
-  return out;
-}
-
-// By array and place: the part that the worker owns. Parts are numbered in the order of their first owners.
-std::vector<std::vector<int64_t>> parts_of_peers(const WorkerPlan& plan, const std::vector<int64_t>& peers) {
-  std::vector<std::vector<int64_t>> out(plan.n);
-  for (size_t k = 0; k < plan.n; ++k) {
-    std::map<std::vector<int64_t>, int64_t> numbers;
-    for (const int64_t rank : peers) {
-      std::vector<int64_t> at;
-      for (const spmd::Split& s : plan.cut(k))
-        if (s.split()) at.push_back(spmd::coordinate(plan.mesh(), rank, s.mesh_axis));
-      out[k].push_back(numbers.emplace(std::move(at), static_cast<int64_t>(numbers.size())).first->second);
-    }
-  }
-  return out;
-}
-
-SliceRoutes routes_of(const WorkerPlan& plan, const std::vector<int64_t>& peers) {
-  return {slices_of_peers(plan, peers), parts_of_peers(plan, peers)};
-}
 
 bool is_whole(const spmd::Layout& cut) {
   return std::none_of(cut.begin(), cut.end(), [](const spmd::Split& s) { return s.split(); });
@@ -50,7 +24,7 @@ SliceExchange::SliceExchange(const WorkerPlan& plan, int64_t rank)
     : plan_(plan),
       peers_(plan.leaf_peers(rank)),
       place_(std::find(peers_.begin(), peers_.end(), rank) - peers_.begin()),
-      routes_(routes_of(plan, peers_)),
+      routes_(routes_between(plan.slices, plan.mesh(), plan.cuts, peers_)),
       slice_(routes_.slice_of(place_)),
       add_slice_(*plan.engine, !plan.overlaps()),
       add_main_(*plan.engine) {
@@ -130,7 +104,7 @@ Status SliceExchange::Join::start(runtime::Collectives& c, Sums mine) {
 Status SliceExchange::Join::pass_on(runtime::Collectives& c, GradientAdder& adder) {
   RETURN_IF_ERROR(inside_.land());
   mine_.clear(), on_host_.clear(), copies_.clear();
-  SubtreeSums slice(leaves_, adder);
+  SubtreeSums slice(leaves_, e_.plan_.options.slice_partials, adder);
   for (size_t m = 0; m < near_.size(); ++m)
     for (size_t i = 0; i < near_[m].size(); ++i)
       RETURN_IF_ERROR(slice.push(near_[m][i], std::move(from_near_[m][i])));
@@ -154,10 +128,20 @@ Status SliceExchange::Join::start_between(runtime::Collectives& c, Sums slice) {
       if (main == e_.slice_ && other == e_.slice_) {
         for (size_t i = 0; i < slice_.size(); ++i) from_far_[s][i].push_back(slice_[i].second[x]);
       } else if (main == e_.slice_) {
-        for (CellBuffers& sum : from_far_[s])
-          between_.add(peer, {}, sum.emplace_back(Buffer::empty(e_.shape(p))).mutable_bytes());
+        for (size_t i = 0; i < far_[s].size(); ++i) {
+          ir::Shape shape = e_.shape(p);
+          if (e_.narrow(leaves_, far_[s][i])) shape.dtype = ir::DType::bf16;
+          between_.add(peer, {}, from_far_[s][i].emplace_back(Buffer::empty(shape)).mutable_bytes());
+        }
       } else if (main == other) {
-        for (const CellBuffers& sum : on_host_) between_.add(peer, sum[x].bytes(), {});
+        for (size_t i = 0; i < on_host_.size(); ++i) {
+          if (!e_.narrow(leaves_, slice_[i].first)) {
+            between_.add(peer, on_host_[i][x].bytes(), {});
+            continue;
+          }
+          between_.add(peer, copies_.emplace_back(narrowed(on_host_[i][x])).bytes(), {});
+          on_host_[i][x] = slice_[i].second[x] = Buffer();  // the f32 is not read again
+        }
       }
     }
   }
@@ -166,8 +150,12 @@ Status SliceExchange::Join::start_between(runtime::Collectives& c, Sums slice) {
 
 Result<CellBuffers> SliceExchange::Join::finish(GradientAdder& adder) {
   RETURN_IF_ERROR(between_.land());
-  slice_.clear(), on_host_.clear();
-  SubtreeSums all(leaves_, adder);
+  slice_.clear(), on_host_.clear(), copies_.clear();
+  for (std::vector<CellBuffers>& sums : from_far_)
+    for (CellBuffers& sum : sums)
+      for (Buffer& array : sum)
+        if (array.shape().dtype == ir::DType::bf16) array = widened(array);
+  SubtreeSums all(leaves_, e_.plan_.options.slice_partials, adder);
   for (size_t s = 0; s < far_.size(); ++s)
     for (size_t i = 0; i < far_[s].size(); ++i)
       RETURN_IF_ERROR(all.push(far_[s][i], std::move(from_far_[s][i])));

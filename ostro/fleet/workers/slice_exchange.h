@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "ostro/fleet/exchange/cell_messages.h"
-#include "ostro/fleet/exchange/gradient_sums.h"
 #include "ostro/fleet/exchange/messages.h"
 #include "ostro/fleet/slices/chunks.h"
 #include "ostro/fleet/slices/slice_routes.h"
@@ -85,6 +84,11 @@ class SliceExchange {
     return !routes_.owned_in(p.k, p.q, slice) && copied_at(p, slice) < 0;
   }
   int64_t bytes(const std::vector<Part>& parts) const;
+  // Whether the sum of this subtree goes to other slices in bf16, which has its value
+  // (numerics.slice_partials).
+  bool narrow(int64_t leaves, const train::Subtree& node) const {
+    return train::is_rounded(leaves, plan_.options.slice_partials, node);
+  }
   bool joins(const Part& p) const { return routes_.joiner(p.k, p.q, slice_) == place_; }
   bool owns(const Part& p) const { return routes_.part_of(p.k, place_) == p.q; }
   int64_t main_slice(const Part& p) const { return routes_.main_slice(p.k, p.q); }
@@ -182,7 +186,7 @@ class SliceExchange::Join {
   // What is sent must stay until it has landed, so it comes before the messages.
   Sums mine_, slice_;
   std::vector<CellBuffers> on_host_;
-  std::deque<runtime::Buffer> copies_;  // of cells that do not lie together
+  std::deque<runtime::Buffer> copies_;  // of cells that do not lie together, and narrow ones
   CellsOnTheirWay inside_, between_;
 };
 

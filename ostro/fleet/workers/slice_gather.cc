@@ -150,14 +150,21 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     if (!spmd::part_offset(plan_.mesh(), owner(p), plan_.cut(p.k), plan_.used_shape(p.k, rank_of(place_))))
       packed += mine * shape(p).bytes();
   });
-  int64_t between = 0, from_slices = 0;
+  int64_t halves = 0;  // of a part's bytes: what the sums of this slice take on their way to another one
+  for (const train::Subtree& node : own_slice) halves += narrow(leaves, node) ? 1 : 2;
+  int64_t between = 0, from_slices = 0, narrowed = 0;  // narrowed: made while the f32 of a part is there
   for (int64_t slice = 0; slice < routes_.slices(); ++slice)
     from_slices += planned(subtrees_of_slice(leaves, slice)) * main;
-  for (const Part& p : joined_)
-    between += main_slice(p) != slice_
-                   ? std::ssize(own_slice) * shape(p).bytes()
-                   : (static_cast<int64_t>(routes_.owning_slices(p.k, p.q).size()) - 1) * shape(p).bytes();
-  const int64_t joining = of_slice * joined + std::max(from_slices, main + kept);
+  for (const Part& p : joined_) {
+    const int64_t size = shape(p).bytes();
+    if (main_slice(p) == slice_) {
+      between += (std::ssize(routes_.owning_slices(p.k, p.q)) - 1) * size;
+      continue;
+    }
+    between += halves * (size / 2);
+    if (plan_.options.slice_partials > 0) narrowed = std::max(narrowed, size / 2);
+  }
+  const int64_t joining = of_slice * joined + std::max(from_slices + narrowed, main + kept);
   if (whole) {
     load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_of(place_)) + packed + from_mates);
     add_sent(load.sent, "sums of gradients to the workers of the slice that join them", 1, to_joiners);

@@ -89,7 +89,7 @@ Status SliceOverlap::give(size_t chunks) {
     const std::vector<ArrayPiece>& pieces = chunks_.made[joins_.size()];
     if (joins_.empty()) fault_aside("exchange", read_pulse().step, rank_);
     if (joins_.size() == chunks_.made.size() / 2) fault_aside("overlap", read_pulse().step, rank_);
-    SubtreeSums mine(leaves_, adder_);
+    SubtreeSums mine(leaves_, plan_.options.slice_partials, adder_);
     if (before_ != nullptr)
       for (const auto& [node, sum] : before_->sums())
         RETURN_IF_ERROR(mine.push(node, pieces_of(sum, pieces)));

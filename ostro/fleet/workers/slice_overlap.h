@@ -62,7 +62,9 @@ class SliceOverlap final : private runtime::RunWatch {
   // Of the last leaf.
   const SubtreeSums* before_ = nullptr;
   train::Subtree leaf_;
-  CellBuffers gradients_;  // empty: this worker has no leaf
+  // Empty: this worker has no leaf. While it refers to the leaf's results, sums and rounded copies of views
+  // of them are new arrays: the leaf program may still read the results, or take their fingerprints.
+  CellBuffers gradients_;
   ChunkProgress progress_;
   std::deque<SliceExchange::Join> joins_;  // by chunk, those that were begun
 };

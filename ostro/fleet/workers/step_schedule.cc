@@ -9,7 +9,6 @@
 #include "ostro/base/watch/pulse.h"
 #include "ostro/base/watch/slow_leaf.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
-#include "ostro/fleet/exchange/gradient_sums.h"
 #include "ostro/fleet/workers/cell_exchange.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
 #include "ostro/fleet/workers/leaf_checks.h"
@@ -48,7 +47,7 @@ class StepSchedule final : public GradientSchedule {
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     times_ = LeafTimes();
-    SubtreeSums sums(leaves, add_whole_);
+    SubtreeSums sums(leaves, plan_.options.slice_partials, add_whole_);
     LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
     ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
     const auto again = [&](int64_t leaf) { return run_leaf({&c}, params_, batch, leaf, checks.step); };
@@ -78,8 +77,9 @@ class StepSchedule final : public GradientSchedule {
     // A leaf of another worker is computed again beside the sums of this one.
     if (plan_.options.check.on()) load.partials = std::max(load.partials, finished + 1);
     load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
-    // The last leaf is added to the sums before it, chunk by chunk, while all of both is there.
-    if (chunks_ && load.leaves > 1) load.gradients += plan_.used_bytes(rank_);
+    // The last leaf is added to the sums before it, or rounded, chunk by chunk, while all of it is there.
+    if (chunks_ && (load.leaves > 1 || plan_.options.slice_partials > 0))
+      load.gradients += plan_.used_bytes(rank_);
     add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
     if (slices_ != nullptr) {
       slices_->add_joins(leaves, true, load);
@@ -145,7 +145,7 @@ class StepSchedule final : public GradientSchedule {
                              const Buffers& copies, const train::BatchArrays& batch, int64_t leaves,
                              std::vector<train::LeafResult>& results, int64_t step) {
     phase("gather parameters");
-    SubtreeSums sums(leaves, add_whole_);  // of the leaves before the last
+    SubtreeSums sums(leaves, plan_.options.slice_partials, add_whole_);  // of the leaves before the last
     RETURN_IF_ERROR(overlap.start(owned, copies));
     LeafOutputs outputs(static_cast<size_t>(leaves));
     Buffers last;
@@ -251,7 +251,7 @@ class StepSchedule final : public GradientSchedule {
     }
     ASSIGN_OR_RETURN(auto received, exchange_cells(plan_, c, peers_, own, counts));
     mine.clear();
-    SubtreeSums sums(leaves, add_owned_);
+    SubtreeSums sums(leaves, plan_.options.slice_partials, add_owned_);
     for (size_t w = 0; w < peers_.size(); ++w)
       for (size_t i = 0; i < nodes[w].size(); ++i)
         RETURN_IF_ERROR(sums.push(nodes[w][i], std::move(received[w][i])));

@@ -50,7 +50,7 @@ spmd::LeafExchange first_round(const WorkerPlan& plan) {
   const int64_t workers = share.count > 0 ? share.count : share.workers;
   train::LeafRange range = share.dealt(leaves);
   if (range.begin == range.end) range = {0, leaves};
-  return round_of(leaves, {range.begin, std::min(range.end, range.begin + workers)});
+  return round_of(plan, leaves, {range.begin, std::min(range.end, range.begin + workers)});
 }
 
 bool splits_parameters_over_replica(const WorkerOptions& options) {
@@ -222,9 +222,13 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   return plan;
 }
 
-spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range) {
+std::vector<train::Subtree> round_subtrees(const WorkerPlan& plan, int64_t leaves, train::LeafRange range) {
+  return train::subtrees_in_groups(leaves, plan.options.slice_partials, range);
+}
+
+spmd::LeafExchange round_of(const WorkerPlan& plan, int64_t leaves, train::LeafRange range) {
   spmd::LeafExchange round;
-  for (const train::Subtree& node : train::subtrees(leaves, range)) {
+  for (const train::Subtree& node : round_subtrees(plan, leaves, range)) {
     round.firsts.push_back(node.first - range.begin);
     round.counts.push_back(node.count);
   }

@@ -35,8 +35,9 @@ struct WorkerOptions {
   // The name of each worker's slice, so that little is sent between slices (slices.h); empty: one slice. If
   // no slice has more than half of the workers, copies are in another slice, not only on another host.
   std::vector<std::string> slices = {};
-  bool slice_overlap = true;  // trainer.mesh.slice_overlap
-  CheckDraw check = {};       // trainer.cross_check
+  int64_t slice_partials = 0;  // numerics.slice_partials
+  bool slice_overlap = true;   // trainer.mesh.slice_overlap
+  CheckDraw check = {};        // trainer.cross_check
   // trainer.shares: workers tell each other how long their leaves take, and shares may change. Only with
   // ExchangeSchedule::kStep.
   bool measured_shares = false;
@@ -147,8 +148,10 @@ struct WorkerPlan {
 Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                     const std::string& remat, const WorkerOptions& options);
 
-// The sums that a round of ExchangeSchedule::kLayer adds up, when it runs the leaves `range` of `leaves`.
-spmd::LeafExchange round_of(int64_t leaves, train::LeafRange range);
+// The sums that a round of ExchangeSchedule::kLayer adds up, when it runs the leaves `range` of `leaves`;
+// their subtrees, ascending.
+std::vector<train::Subtree> round_subtrees(const WorkerPlan& plan, int64_t leaves, train::LeafRange range);
+spmd::LeafExchange round_of(const WorkerPlan& plan, int64_t leaves, train::LeafRange range);
 
 // The leaf program of a round for worker `rank`, with ExchangeSchedule::kLayer, over leaf_mesh().
 Result<std::shared_ptr<const ir::Program>> round_program(const WorkerPlan& plan,

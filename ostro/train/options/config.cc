@@ -143,6 +143,9 @@ Status TrainConfig::resolve() {
                           "preference}} in data.components",
                           data::components_of(data)[0].key)));
   mistakes.add(std::visit([&](const auto& o) { return o.validate(trainer.num_train_steps); }, optimizer));
+  if (numerics.slice_partials < 0)
+    mistakes.add(option_error("numerics.slice_partials",
+                              fmt::format("{} groups; use 0 or more", numerics.slice_partials)));
   if (numerics.leaf_examples && *numerics.leaf_examples < 1)
     mistakes.add(
         option_error("numerics.leaf_examples", fmt::format("{} is not positive", *numerics.leaf_examples)));

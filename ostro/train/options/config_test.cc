@@ -104,6 +104,7 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
        "leaf_examples 4 or a "
        "batch of 20"},
       {{"numerics.leaf_examples", "0"}, "numerics.leaf_examples: 0 is not positive"},
+      {{"numerics.slice_partials", "-1"}, "numerics.slice_partials: -1 groups; use 0 or more"},
       {{"model.num_kv_heads", "3"}, "model.num_heads: 4 is not a multiple of model.num_kv_heads, which is 3"},
       {{"model.hidden_dim", "250"}, "model.hidden_dim: 250 is not a multiple of model.num_heads, which is 4"},
       {{"model.head_dim", "33"}, "model.head_dim: 33 is not a positive even number"},

@@ -383,6 +383,11 @@ void NumericsOptions::visit_options(config::OptionTable& t) {
         "into how many parts parameters are cut: for checkpoint chunks, ownership and partial sums of the "
         "gradient norm; cuts no other sum")
       .other("{embed: 4}");
+  t.add(&slice_partials, "slice_partials", Effect::kBits, "groups of leaves",
+        "the number of slices whose sums of gradients are rounded to bf16 before they are joined. Between as "
+        "many slices of one size these sums take half of the bytes. 0: nothing is rounded")
+      .other("2")
+      .since_default("0");
 }
 
 void ChainOptions::visit_options(config::OptionTable& t) {

@@ -118,6 +118,7 @@ struct NumericsOptions {
   bool leaf_is_default = false;
   config::IntMap leaves;
   config::IntMap cells;
+  int64_t slice_partials = 0;  // groups of leaves whose sums are rounded to bf16; 0: none are
   void visit_options(config::OptionTable& table);
 };
 

@@ -38,6 +38,29 @@ std::vector<Subtree> subtrees(int64_t leaves, LeafRange range) {
   return out;
 }
 
+bool is_rounded(int64_t leaves, int64_t groups, Subtree node) {
+  for (int64_t group = 0; group < std::min(groups, leaves); ++group) {
+    const LeafRange range = leaf_range(leaves, groups, group);
+    if (node.first < range.begin || node.first >= range.end) continue;
+    const std::vector<Subtree> largest = subtrees(leaves, range);
+    return std::find(largest.begin(), largest.end(), node) != largest.end();
+  }
+  return false;
+}
+
+std::vector<Subtree> subtrees_in_groups(int64_t leaves, int64_t groups, LeafRange range) {
+  if (groups == 0) return subtrees(leaves, range);
+  std::vector<Subtree> out;
+  for (int64_t group = 0; group < std::min(groups, leaves); ++group) {
+    const LeafRange own = leaf_range(leaves, groups, group);
+    const LeafRange part{std::max(own.begin, range.begin), std::min(own.end, range.end)};
+    if (part.begin >= part.end) continue;
+    const std::vector<Subtree> some = subtrees(leaves, part);
+    out.insert(out.end(), some.begin(), some.end());
+  }
+  return out;
+}
+
 bool siblings(int64_t leaves, Subtree a, Subtree b) {
   Subtree node{0, leaves};
   while (node.count > a.count) {

@@ -27,6 +27,14 @@ LeafRange leaf_range(int64_t leaves, int64_t workers, int64_t rank);
 // Example: of 8 leaves, the range [2, 8) gives the subtrees [2, 4) and [4, 8).
 std::vector<Subtree> subtrees(int64_t leaves, LeafRange range);
 
+// numerics.slice_partials: the leaves are shared out to `groups` groups as to so many workers. The sums of
+// the largest subtrees of each group are rounded to bf16.
+
+// True for these subtrees. Never with 0 groups.
+bool is_rounded(int64_t leaves, int64_t groups, Subtree node);
+// The largest subtrees in the range that have leaves of one group only, ascending; with 0 groups, subtrees().
+std::vector<Subtree> subtrees_in_groups(int64_t leaves, int64_t groups, LeafRange range);
+
 // True if b begins where a ends and the two are the children of a node of the tree over `leaves` leaves.
 bool siblings(int64_t leaves, Subtree a, Subtree b);
 

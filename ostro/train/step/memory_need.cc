@@ -60,6 +60,8 @@ Result<MemoryNeed> step_need(const CanonicalPrograms& programs, runtime::Engine&
   RETURN_IF_ERROR(add_arena(engine, programs.update, update_options(programs), need));
   if (leaves > 1)
     RETURN_IF_ERROR(add_arena(engine, add_program(gradients), add_options(gradients.size()), need));
+  if (config.numerics.slice_partials > 0)
+    RETURN_IF_ERROR(add_arena(engine, round_program(gradients), add_options(gradients.size()), need));
   return need;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "ostro/base/check.h"
@@ -12,6 +13,7 @@
 #include "ostro/numerics/tree.h"
 #include "ostro/train/programs/leaf_plan.h"
 #include "ostro/train/programs/watch.h"
+#include "ostro/train/step/gradient_sums.h"
 #include "ostro/train/step/leaf_progress.h"
 
 namespace ostro::train {
@@ -34,7 +36,8 @@ std::vector<int64_t> first_inputs(size_t count) {
 
 class SerialRunner final : public StepRunner {
  public:
-  SerialRunner(Signatures at, int64_t rows) : at_(std::move(at)), rows_(rows) {}
+  SerialRunner(Signatures at, int64_t rows, int64_t groups)
+      : at_(std::move(at)), rows_(rows), groups_(groups) {}
 
   Status compile(const CanonicalPrograms& p, runtime::Engine& engine, const std::string& remat) {
     ASSIGN_OR_RETURN(leaf_, engine.compile(p.leaf, leaf_options(remat)));
@@ -47,24 +50,15 @@ class SerialRunner final : public StepRunner {
     memory_ = &engine.memory();
     for (const ir::Shape& shape : state_arrays(p).shapes) state_bytes_ += shape.bytes();
     expert_loads_ = expert_loads(at_.model);
-    ASSIGN_OR_RETURN(add_, engine.compile(add_program(gradients), add_options(gradients.size())));
-    return Status();
+    adder_.emplace(engine);
+    return adder_->compile(gradients, groups_ > 0);
   }
 
   Result<StepResult> run(State& state, const BatchArrays& batch, const std::vector<float>& scalars) override {
     StepResult result;
-    Status failed;
     ASSIGN_OR_RETURN(state.params, runtime::all_to(std::move(state.params), *memory_));  // for all leaves
-    numerics::TreeFold<Buffers, std::function<Buffers(Buffers, Buffers)>> fold([&](Buffers a, Buffers b) {
-      if (!failed.ok()) return a;
-      phase("tree add");
-      for (Buffer& x : b) a.push_back(std::move(x));
-      auto sum = add_->run(std::move(a));
-      if (sum.ok()) return std::move(sum).value();
-      failed = sum.error();
-      return Buffers();
-    });
     const int64_t leaves = batch[0].shape().axes[0].size / rows_;
+    SubtreeSums sums(leaves, groups_, *adder_);
     std::vector<LeafResults<Buffer>> outputs;  // without gradients; read when all leaves have been started
     begin_leaves(leaves);
     for (int64_t i = 0; i < leaves; ++i) {
@@ -73,13 +67,11 @@ class SerialRunner final : public StepRunner {
           Buffers out,
           leaf_->run(as_list(LeafParams<Buffer>{state.params, rows_of(batch, i * rows_, rows_)})));
       LeafResults<Buffer> leaf = read_fields(at_.leaf_results, std::move(out));
-      fold.push(std::exchange(leaf.gradients, {}));
-      RETURN_IF_ERROR(failed);
+      RETURN_IF_ERROR(sums.push({i, 1}, std::exchange(leaf.gradients, {})));
       outputs.push_back(std::move(leaf));
       leaf_done();
     }
-    Buffers gradients = fold.finish();
-    RETURN_IF_ERROR(failed);
+    Buffers gradients = sums.root();
     for (const LeafResults<Buffer>& leaf : outputs) {
       ASSIGN_OR_RETURN(result.leaves.emplace_back(), leaf_result(leaf));
     }
@@ -118,11 +110,12 @@ class SerialRunner final : public StepRunner {
 
  private:
   const Signatures at_;
-  int64_t rows_;
+  int64_t rows_, groups_;
   std::vector<size_t> expert_loads_;
   int64_t gradient_bytes_ = 0, state_bytes_ = 0;
   runtime::Memory* memory_ = nullptr;  // the engine's
-  std::unique_ptr<runtime::Executable> leaf_, update_, add_;
+  std::unique_ptr<runtime::Executable> leaf_, update_;
+  std::optional<GradientAdder> adder_;
 };
 
 }  // namespace
@@ -195,6 +188,19 @@ ir::Program add_program(const std::vector<ir::Shape>& shapes) {
   return p;
 }
 
+ir::Program round_program(const std::vector<ir::Shape>& shapes) {
+  ir::Program p;
+  p.name = "round";
+  ir::Builder b(p.body);
+  const auto cast = [&](ir::ValueId x, ir::DType to) {
+    return b.add(ir::OpKind::cast, {x}, {{"dtype", std::string(ir::dtype_name(to))}});
+  };
+  for (const ir::Shape& s : shapes) p.body.add_param(s);
+  for (size_t i = 0; i < shapes.size(); ++i)
+    p.body.results.push_back(cast(cast(p.body.params[i], ir::DType::bf16), shapes[i].dtype));
+  return p;
+}
+
 BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count) {
   BatchArrays out;
   for (const Buffer& b : batch) out.push_back(b.rows(first, count));
@@ -236,9 +242,9 @@ Result<LeafResult> leaf_result(const LeafResults<Buffer>& results) {
 }
 
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& p, runtime::Engine& engine,
-                                                     const std::string& remat) {
+                                                     const std::string& remat, int64_t groups) {
   ASSIGN_OR_RETURN(Signatures at, check_signatures(p));
-  auto runner = std::make_unique<SerialRunner>(std::move(at), leaf_rows(p));
+  auto runner = std::make_unique<SerialRunner>(std::move(at), leaf_rows(p), groups);
   RETURN_IF_ERROR(runner->compile(p, engine, remat));
   return std::unique_ptr<StepRunner>(std::move(runner));
 }

@@ -111,9 +111,10 @@ class StepRunner {
   virtual int64_t bytes_between_slices() const { return 0; }
 };
 
-// A runner that runs all leaves one after another in this process.
+// A runner that runs all leaves one after another in this process. `groups`: numerics.slice_partials.
 Result<std::unique_ptr<StepRunner>> make_step_runner(const CanonicalPrograms& programs,
-                                                     runtime::Engine& engine, const std::string& remat);
+                                                     runtime::Engine& engine, const std::string& remat,
+                                                     int64_t groups = 0);
 
 // The state at step 0: parameters from the init program, the optimizer's arrays zero.
 Result<State> initial_state(const CanonicalPrograms& programs, runtime::Engine& engine, int64_t seed);
@@ -125,6 +126,9 @@ BatchArrays rows_of(const BatchArrays& batch, int64_t first, int64_t count);
 // subtrees of leaves: the tree's addition (numerics.md, N8).
 ir::Program add_program(const std::vector<ir::Shape>& shapes);
 
+// One program that rounds f32 arrays of these shapes to bf16; its results are f32 (numerics.slice_partials).
+ir::Program round_program(const std::vector<ir::Shape>& shapes);
+
 // Compile options of a step's programs. Training, planning and memory estimates all use these.
 
 // For the leaf program. Parameters are not donated: the next leaf reads them again.
@@ -133,7 +137,7 @@ runtime::CompileOptions leaf_options(const std::string& remat);
 // donated: nothing reads them after the update.
 runtime::CompileOptions update_options(size_t arrays);
 runtime::CompileOptions update_options(const CanonicalPrograms& programs);
-// For add_program over n arrays. Each sum overwrites the first of its two inputs.
+// For add_program and round_program over n arrays. Each result overwrites the first of its inputs.
 runtime::CompileOptions add_options(size_t n);
 
 // The sums of the leaves' losses and weights, and those of their measures, each as an f64 tree.
