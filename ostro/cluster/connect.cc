@@ -85,11 +85,13 @@ Status secure(Channel& channel, tls::Certificates* certificates, Clock::time_poi
 }  // namespace
 
 Result<Joined> connect_and_prove(const std::string& host, int port, const std::string& secret,
-                                 tls::Certificates* certificates, Clock::time_point deadline, bool again) {
-  ASSIGN_OR_RETURN(Socket socket, connect_to(host, port, deadline));
+                                 tls::Certificates* certificates, Clock::time_point deadline,
+                                 KnownAddresses& known, bool again) {
+  ASSIGN_OR_RETURN(Socket socket, connect_to(host, port, deadline, &known));
   Channel channel(std::move(socket));
   const std::string place = "the coordinator at " + host_and_port(host, port);
   const auto failed = [&](const Error& error) {
+    ++known.first;  // something else may be at this address by now
     const bool in_the_clear = certificates != nullptr && channel.binding().empty();
     return (again && in_the_clear ? io_error(error.message()) : error).with_context(place);
   };

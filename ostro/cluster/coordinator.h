@@ -32,6 +32,9 @@ struct CoordinatorOptions {
   std::chrono::milliseconds lease{5000};  // a worker that is silent for this long is lost
   // A connection that is relayed counts as lost when the machine of one end acknowledges nothing for so long.
   std::chrono::milliseconds link_timeout{60'000};
+  // How many connections it relays at most, two for each pair of workers; none: as many as the limit of open
+  // files leaves beside the members (relay/relay_hub.h).
+  std::optional<int64_t> relay_ends;
   // The path of a file with the number of the last epoch, so that a restarted coordinator continues with a
   // higher one; "": none. A lock, the file with .lock behind its name, keeps two coordinators from using it.
   std::string journal;

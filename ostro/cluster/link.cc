@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/dist/socket.h"
 
 namespace ostro::cluster {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::chrono::milliseconds kRest{100};  // after one that something has
 Link::Link(Joined joined, Hello hello, Reconnect reconnect, std::chrono::milliseconds patience)
     : channel_(std::move(joined.channel)),
       lease_(joined.lease),
+      address_(dist::peer_address(channel_.fd())),
       hello_(std::move(hello)),
       reconnect_(std::move(reconnect)),
       patience_(patience),
@@ -116,6 +118,7 @@ Status Link::come_back(const Status& why) {
     }
     channel_ = std::move(joined->channel);
     lease_ = joined->lease;
+    address_ = dist::peer_address(channel_.fd());
     next_beat_ = Clock::now();
     silent_until_ = Clock::now() + 2 * lease_;
     away_ = false;
@@ -269,6 +272,11 @@ void Link::push(const std::string& message) {
   // A full channel means a coordinator that does not read: the lease will find it lost.
   if (!channel_.push(message)) return;
   waker_.wake();
+}
+
+std::string Link::address() {
+  const Lock lock(mutex_);
+  return address_;
 }
 
 void Link::report(std::function<Progress()> progress) {

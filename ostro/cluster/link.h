@@ -31,11 +31,12 @@ struct Joined {
 };
 
 // Connects, and proves the secret. With `certificates` (null: none) only a coordinator that speaks TLS is
-// taken, without only one that does not. Errors as of Member::join. `again`: a coordinator with TLS was there
-// before; then what is said without TLS is an error of kIo, since anyone may have said it.
+// taken, without only one that does not. Errors as of Member::join. `known`: its addresses so far, which are
+// kept up to date. `again`: a coordinator with TLS was there before; then what is said without TLS is an
+// error of kIo, since anyone may have said it.
 Result<Joined> connect_and_prove(const std::string& host, int port, const std::string& secret,
                                  tls::Certificates* certificates, Clock::time_point deadline,
-                                 bool again = false);
+                                 KnownAddresses& known, bool again = false);
 
 // Owns the connection and a thread. Thread-safe. The functions are those of Member.
 class Link {
@@ -58,6 +59,8 @@ class Link {
   void keep(int64_t epoch, const std::string& key, const std::string& value);
   bool stop_asked() const { return stop_asked_; }
   std::optional<int64_t> over() const { return over_ ? std::optional<int64_t>(status_) : std::nullopt; }
+  // The address of the coordinator, in numbers: of the last one that was connected.
+  std::string address();
   void report(std::function<Progress()> progress);
   void mute_for_test();
 
@@ -84,6 +87,7 @@ class Link {
 
   Channel channel_;  // the thread reads it; writing is under the mutex
   std::chrono::milliseconds lease_;
+  std::string address_;
   Hello hello_;
   const Reconnect reconnect_;
   const std::chrono::milliseconds patience_;  // for a coordinator to come back

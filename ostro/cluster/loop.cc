@@ -42,7 +42,8 @@ Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal,
             if (found != members_.end()) push(*found->second, message);
           },
           options.expected),
-      relay_(Channel::framed(Message(Kind::kRelayed).bytes()), options.link_timeout) {}
+      relay_(Channel::framed(Message(Kind::kRelayed).bytes()), options.link_timeout,
+             {.ends = options.relay_ends.value_or(most_relay_ends())}) {}
 
 void Loop::stop() {
   stopped_ = true;

@@ -22,10 +22,20 @@ void Loop::handle(Peer& peer, std::string_view message) {
 
 // The connection leaves this thread: bytes between workers must not keep it from the members.
 void Loop::handle_relay(Peer& peer, MessageReader& reader) {
-  std::optional<RelayRequest> request = read_relay(reader, options_.secret, peer.nonce);
-  if (!request) {
-    warn_of_stranger("it asks for the relay with another secret than this coordinator's");
+  auto request = read_relay(reader, options_.secret, peer.nonce);
+  if (!request.ok() && request.error().code() == ErrorCode::kCorrupt)
+    return lose(peer, request.error().message());
+  if (!request.ok()) {
+    warn_of_stranger(fmt::format("{} (from {})", request.error().message(), peer.from));
     return refuse(peer, "the secret is wrong: start all with the same OSTRO_JOB_SECRET");
+  }
+  if (!relay_.has_room()) {
+    const std::string full = fmt::format(
+        "the relay has {} connections, and takes no more beside the members with this limit of open files; "
+        "raise that of the coordinator (ulimit -n), or let more workers connect directly",
+        relay_.limits().ends);
+    warn_of_stranger(full);
+    return refuse(peer, full);
   }
   std::optional<Socket> socket = peer.channel.release();
   if (!socket) return lose(peer, "it does not follow the protocol of a worker");

@@ -85,12 +85,13 @@ Result<std::unique_ptr<Member>> Member::join(const std::string& host, int port, 
   if (tls) {
     ASSIGN_OR_RETURN(certificates, tls::Certificates::of_job(secret));
   }
+  KnownAddresses known;
   ASSIGN_OR_RETURN(Joined joined,
-                   connect_and_prove(host, port, secret, certificates.get(), deadline_after(timeout)));
+                   connect_and_prove(host, port, secret, certificates.get(), deadline_after(timeout), known));
   // Ahead of the first heartbeat.
   joined.channel.push(message);
-  const auto again = [host, port, secret, certificates](Clock::time_point until) {
-    return connect_and_prove(host, port, secret, certificates.get(), until, true);
+  const auto again = [host, port, secret, certificates, known](Clock::time_point until) mutable {
+    return connect_and_prove(host, port, secret, certificates.get(), until, known, true);
   };
   return std::unique_ptr<Member>(new Member(std::make_unique<State>(std::move(joined), hello, again)));
 }
@@ -117,6 +118,8 @@ void Member::tells(const std::string& what) {
 }
 bool Member::stop_asked() const { return state_->link.stop_asked(); }
 std::optional<int64_t> Member::over() const { return state_->link.over(); }
+
+std::string Member::coordinator_address() const { return state_->link.address(); }
 
 dist::KeyValue& Member::store(int64_t epoch) {
   const std::lock_guard lock(state_->mutex);

@@ -70,6 +70,8 @@ class Member {
 
   // Sets the source of the progress that each heartbeat carries. The function must not wait.
   void report(std::function<Progress()> progress);
+  // The address of the coordinator, in numbers; the last one while it is gone.
+  std::string coordinator_address() const;
 
   // Sends no more heartbeats, as if the process had stopped.
   void mute_for_test();

@@ -33,8 +33,11 @@ constexpr std::chrono::milliseconds kFirstRest{50}, kMostRest{1000};
 // descriptor, and turn() is to be called again after a while.
 class Call final : public dist::RelayCall {
  public:
-  Call(HostPort coordinator, std::string secret, RelayRequest request)
-      : coordinator_(std::move(coordinator)), secret_(std::move(secret)), request_(std::move(request)) {}
+  Call(HostPort coordinator, std::function<std::string()> address, std::string secret, RelayRequest request)
+      : coordinator_(std::move(coordinator)),
+        address_(std::move(address)),
+        secret_(std::move(secret)),
+        request_(std::move(request)) {}
 
   int fd() const override { return socket_.fd(); }
   bool wants_to_write() const override { return connecting_ || sent_ < out_.size(); }
@@ -59,7 +62,7 @@ class Call final : public dist::RelayCall {
 
   // Begins to connect to the next of the coordinator's addresses.
   Status begin() {
-    auto begun = dist::begin_connect(coordinator_.host, std::to_string(coordinator_.port), next_);
+    auto begun = dist::begin_connect(host_, std::to_string(coordinator_.port), next_);
     if (!begun.ok()) return io_error(begun.error().message());
     socket_ = std::move(begun->socket);
     connecting_ = true;
@@ -70,6 +73,7 @@ class Call final : public dist::RelayCall {
 
   Result<bool> begin_again() {
     next_ = 0, sent_ = 0;
+    host_ = address_ && attempts_ % 2 == 0 ? address_() : coordinator_.host;
     in_.clear(), out_.clear();
     greeted_ = false;
     RETURN_IF_ERROR(begin());
@@ -156,6 +160,8 @@ class Call final : public dist::RelayCall {
   }
 
   const HostPort coordinator_;
+  const std::function<std::string()> address_;
+  std::string host_;  // of this attempt
   const std::string secret_;
   RelayRequest request_;
   dist::Socket socket_;
@@ -176,7 +182,7 @@ Result<std::unique_ptr<dist::RelayCall>> RelayCaller::call(const std::string& gr
   RelayRequest request;
   request.group.assign(reinterpret_cast<const char*>(name.data()), name.size());
   request.own = own, request.peer = peer;
-  auto call = std::make_unique<Call>(HostPort{host_, port_}, secret_, std::move(request));
+  auto call = std::make_unique<Call>(HostPort{host_, port_}, address_, secret_, std::move(request));
   if (const auto begun = call->turn(); !begun.ok()) return begun.error();
   return std::unique_ptr<dist::RelayCall>(std::move(call));
 }

@@ -36,8 +36,8 @@ std::string relay_message(const RelayRequest& request, std::string_view secret,
       .bytes();
 }
 
-std::optional<RelayRequest> read_relay(MessageReader& reader, std::string_view secret,
-                                       std::string_view coordinator_nonce) {
+Result<RelayRequest> read_relay(MessageReader& reader, std::string_view secret,
+                                std::string_view coordinator_nonce) {
   RelayRequest request;
   request.group = reader.text();
   request.own = reader.number();
@@ -46,8 +46,9 @@ std::optional<RelayRequest> read_relay(MessageReader& reader, std::string_view s
   const std::string_view its_proof = reader.text();
   const bool sane = request.group.size() == kGroupBytes && request.nonce.size() == kNonceBytes &&
                     request.own >= 0 && request.peer >= 0 && request.own != request.peer;
-  if (!reader.done() || !sane || !same_code(its_proof, relay_proof(request, secret, coordinator_nonce)))
-    return std::nullopt;
+  if (!reader.done() || !sane) return corrupt("it does not follow the protocol of a worker");
+  if (!same_code(its_proof, relay_proof(request, secret, coordinator_nonce)))
+    return invalid_argument("it asks for the relay with another secret than this coordinator's");
   return request;
 }
 

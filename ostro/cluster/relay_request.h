@@ -6,10 +6,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
+#include "ostro/base/error.h"
 #include "ostro/cluster/message.h"
 
 namespace ostro::cluster {
@@ -23,9 +23,10 @@ struct RelayRequest {
 // Builds a kRelay. Its first byte on the wire is never that of a TLS connection (kTlsFirstByte).
 std::string relay_message(const RelayRequest& request, std::string_view secret,
                           std::string_view coordinator_nonce);
-// Reads the fields of a kRelay and checks its proof; nothing when either is wrong.
-std::optional<RelayRequest> read_relay(MessageReader& reader, std::string_view secret,
-                                       std::string_view coordinator_nonce);
+// Reads the fields of a kRelay and checks its proof. Errors: kCorrupt when the fields are wrong;
+// kInvalidArgument when the proof is.
+Result<RelayRequest> read_relay(MessageReader& reader, std::string_view secret,
+                                std::string_view coordinator_nonce);
 
 // With which a client of TLS begins: a record of the handshake (RFC 8446, 5.1).
 inline constexpr char kTlsFirstByte = 0x16;

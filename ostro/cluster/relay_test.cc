@@ -130,7 +130,7 @@ dist::Socket at_hub(RelayHub& hub, const RelayEnd& end) {
 }
 
 TEST_CASE("one that calls again is the one that is joined; who speaks before that is dropped") {
-  RelayHub hub("J", milliseconds(60'000));
+  RelayHub hub("J", milliseconds(60'000), {});
   const dist::Socket stale = at_hub(hub, {"g", 0, 1});
   const dist::Socket fresh = at_hub(hub, {"g", 0, 1});
   CHECK(receive_all(stale, 1).empty());
@@ -141,6 +141,68 @@ TEST_CASE("one that calls again is the one that is joined; who speaks before tha
   send_whole(fresh, "hello");
   CHECK(receive_all(fresh, 1) == "J");
   CHECK(receive_all(other, 6) == "Jhello");
+}
+
+TEST_CASE("an end whose other end never comes is closed, and gives its place back") {
+  RelayHub hub("J", milliseconds(60'000), {.ends = 2, .waits = milliseconds(20)});
+  CHECK(hub.has_room());
+  {
+    RelayHub patient("J", milliseconds(60'000), {.ends = 2});
+    const dist::Socket one = at_hub(patient, {"a", 0, 1}), two = at_hub(patient, {"b", 0, 1});
+    CHECK(!patient.has_room());
+  }
+  const dist::Socket one = at_hub(hub, {"a", 0, 1}), two = at_hub(hub, {"b", 0, 1});
+  CHECK(receive_all(one, 1).empty());
+  CHECK(receive_all(two, 1).empty());
+  const auto until = Clock::now() + std::chrono::minutes(5);
+  while (!hub.has_room()) REQUIRE(Clock::now() < until);
+}
+
+TEST_CASE("a relay that is full refuses, says so, and leaves its pairs and members alone") {
+  RelayJob job(1);
+  job.coordinator.reset();
+  job.options.relay_ends = 2;
+  job.start();
+  auto [one, other] = pair_of(job, "g/");
+  auto more = job.call("h/", 0, 1);
+  const Status refused = joined(*more);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
+  CHECK_MESSAGE(
+      refused.error().message().find("the relay has 2 connections, and takes no more") != std::string::npos,
+      refused.error().message());
+  send_whole(one, "hello");
+  CHECK(receive_all(other, 5) == "hello");
+  const auto member = job.join();
+  CHECK(member->coordinator_address() == "127.0.0.1");
+  // Its name has no address here; the member's connection leads to it.
+  one.close(), other.close();
+  RelayCaller caller("nowhere.invalid", job.coordinator->port(), "s3cret");
+  caller.follow([&] { return member->coordinator_address(); });
+  const auto until = Clock::now() + std::chrono::minutes(5);
+  while (job.coordinator->watched().relayed_pairs > 0) REQUIRE(Clock::now() < until);
+  auto first = caller.call("g/", 0, 1).value(), second = caller.call("g/", 1, 0).value();
+  auto there = std::async(std::launch::async, [&] { return joined(*first); });
+  CHECK(joined(*second).ok());
+  CHECK(there.get().ok());
+}
+
+// Its message would not be a worker's whatever the secret is.
+TEST_CASE("a request for the relay that is none is not called one with another secret") {
+  RelayRequest request{std::string(32, 'g'), 1, 1, std::string(32, 'n')};
+  const std::string nonce(32, 'c');
+  const auto read = [&] {
+    const std::string message = relay_message(request, "s3cret", nonce);
+    MessageReader reader(message);
+    (void)reader.kind();
+    return read_relay(reader, "s3cret", nonce);
+  };
+  CHECK(read().error().code() == ErrorCode::kCorrupt);  // with itself
+  request.peer = 2;
+  CHECK(read().ok());
+  const std::string other = relay_message(request, "another", nonce);
+  MessageReader reader(other);
+  CHECK(read_relay(reader, "s3cret", nonce).error().code() == ErrorCode::kInvalidArgument);
 }
 
 TEST_CASE("one that takes nothing keeps neither the coordinator nor another pair") {

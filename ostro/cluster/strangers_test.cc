@@ -228,8 +228,9 @@ TEST_CASE("slow: a connection that says nothing is closed after five seconds") {
 
 // Who knows the secret, and has said hello; what it does then is up to the test.
 Channel proven(const Job& job) {
+  KnownAddresses known;
   auto joined = connect_and_prove("127.0.0.1", job.coordinator->port(), job.options.secret, nullptr,
-                                  Clock::now() + kSoon);
+                                  Clock::now() + kSoon, known);
   REQUIRE_MESSAGE(joined.ok(), (joined.ok() ? "" : joined.error().message()));
   joined->channel.push(hello_message(job.hello()));
   return std::move(joined->channel);

@@ -137,7 +137,7 @@ class Agent {
   Result<AgentJson> send(const AgentJson& asked) const {
     ASSIGN_OR_RETURN(const double seconds,
                      probe_link(asked.value("address", ""), asked.value("port", 0), asked.value("key", ""),
-                                asked.value("bytes", int64_t{0}), kProbePatience));
+                                asked.value("bytes", int64_t{0}), kProbePatience, asked.value("advice", "")));
     return AgentJson{{"seconds", seconds}};
   }
 

@@ -9,7 +9,8 @@
 //   {"do": "listen", "address": A, "key": K, "ports": R, "advertise": H}
 //                                               listens for one connection, as a worker with these options
 //                                               would (R and H may be ""); where others reach it
-//   {"do": "send", "address": A, "port": N, "key": K, "bytes": B}
+//   {"do": "send", "address": A, "port": N, "key": K, "bytes": B, "advice": T}
+//                                               T is what helps when that host does not answer
 //   {"do": "taken"}                             whether the connection came
 #pragma once
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ostro/base/sha256.h"
+#include "ostro/dist/reach.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/loop/selftest.h"
 
@@ -260,13 +261,39 @@ class Check {
     return to == (from + 1) % count || from == 0;
   }
 
+  // Whether a worker of this host would listen for others in a way that can be tried here; says why not.
+  bool is_tried(size_t i) {
+    const std::string& advertised = request_.hosts[i].advertise;
+    if (advertised.empty()) return request_.listens;
+    if (!request_.listens) {
+      problem(i,
+              fmt::format("advertise={} has no use with trainer.relay: always, with which its workers do not "
+                          "listen; leave one out",
+                          advertised));
+      return false;
+    }
+    const auto host = dist::parse_advertised(advertised);
+    if (!host.ok() || !host->ports || request_.ports) return true;
+    out_.notes.push_back(fmt::format(
+        "{}: advertise={} is not tried, since its ports lead to those of trainer.worker_ports: name "
+        "the configuration (--config)",
+        out_.hosts[i].name, advertised));
+    return false;
+  }
+
   void ask_links() {
+    std::vector<bool> tried;
+    for (size_t i = 0; i < out_.hosts.size(); ++i) tried.push_back(is_tried(i));
+    if (!request_.listens)
+      out_.notes.push_back(
+          "links between the machines are not tried: with trainer.relay: always the coordinator passes all "
+          "bytes on");
     const size_t count = out_.hosts.size();
     for (size_t from = 0; from < count; ++from)
       for (size_t to = 0; to < count && !context_.stop(); ++to) {
         request_.on_progress("links",
                              static_cast<double>(from * count + to) / static_cast<double>(count * count));
-        if (from != to && processes_[from] && processes_[to] && !out_.hosts[to].address.empty())
+        if (from != to && tried[to] && processes_[from] && processes_[to] && !out_.hosts[to].address.empty())
           ask_link(from, to);
       }
     std::vector<double> rates;
@@ -289,13 +316,18 @@ class Check {
     if (!ask(to, {{"do", "listen"},
                   {"address", address},
                   {"key", key},
-                  {"ports", request_.ports},
+                  {"ports", request_.ports.value_or("")},
                   {"advertise", request_.hosts[to].advertise}}))
       return;
     const auto listens = answer(to, kShortPatience, fmt::format("listens not at {}: ", address));
     if (!listens) return;
     const int64_t bytes = is_measured(from, to) ? request_.link_bytes : 0;
+    const std::string advice =
+        request_.relays ? ""
+                        : "a firewall may be between them: name the ports that it lets through in "
+                          "trainer.worker_ports, or let the coordinator pass bytes on (trainer.relay)";
     const CheckJson question = {{"do", "send"},
+                                {"advice", advice},
                                 {"address", listens->value("address", address)},
                                 {"port", listens->value("port", 0)},
                                 {"key", key},

@@ -106,15 +106,15 @@ Status LinkListener::take(std::chrono::milliseconds patience) {
 }
 
 Result<double> probe_link(const std::string& address, int port, const std::string& key, int64_t bytes,
-                          std::chrono::milliseconds patience) {
+                          std::chrono::milliseconds patience, const std::string& advice) {
   const auto until = cluster::deadline_after(patience);
-  auto connected =
-      cluster::connect_to(address, port, std::min(until, cluster::deadline_after(kConnectPatience)));
+  cluster::KnownAddresses known;
+  auto connected = cluster::connect_to(
+      address, port, std::min(until, cluster::deadline_after(kConnectPatience)), &known, "listener");
   if (!connected.ok())
-    return io_error(fmt::format(
-        "no connection to {} in {} s; a firewall may be between them: name the ports that it lets "
-        "through in trainer.worker_ports, or let the coordinator pass bytes on (trainer.relay)",
-        host_and_port(address, port), kConnectPatience.count()));
+    return io_error(fmt::format("no connection to {} in {} s ({}){}{}", host_and_port(address, port),
+                                kConnectPatience.count(), connected.error().message(),
+                                known.list && !advice.empty() ? "; " : "", known.list ? advice : ""));
   std::string head = key;
   head.append(reinterpret_cast<const char*>(&bytes), kCountBytes);
   RETURN_IF_ERROR(send_all(*connected, head.data(), head.size(), until));

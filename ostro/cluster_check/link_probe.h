@@ -31,8 +31,9 @@ class LinkListener {
 };
 
 // Connects, sends `bytes` bytes and waits until the other side has them. Returns the seconds from the first
-// byte to that. Errors: kIo, when no connection is made or it does not end within `patience`.
+// byte to that. Errors: kIo, when no connection is made or it does not end within `patience`; `advice` is
+// what helps where a host has an address and does not answer at it ("": nothing).
 Result<double> probe_link(const std::string& address, int port, const std::string& key, int64_t bytes,
-                          std::chrono::milliseconds patience);
+                          std::chrono::milliseconds patience, const std::string& advice);
 
 }  // namespace ostro::cluster_check

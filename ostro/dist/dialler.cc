@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "ostro/base/log.h"
@@ -18,6 +19,7 @@ constexpr milliseconds kFirstRest{100}, kMostRest{2000};  // between two questio
 constexpr size_t kMostLooks = 8;
 constexpr milliseconds kLookTime{200};
 constexpr milliseconds kLongestAnswer{2000};  // of a store that still answers
+constexpr milliseconds kLeastPatience{500};   // with one address
 
 }  // namespace
 
@@ -27,11 +29,15 @@ Dialler::Dialler(const Reach& reach, const HandshakeNames& names, KeyValue& stor
 Status Dialler::begin(int64_t peer, const std::string& told, std::list<Handshake>& talks) {
   if (reach_.use == RelayUse::kAlways || told == kThroughRelay) return call(peer);
   if (peer > names_.rank) return {};  // that one begins
-  const size_t space = told.find(' ');
-  if (space == std::string::npos)
+  std::istringstream words(told);
+  Place place;
+  std::string or_relay;
+  if (!(words >> place.host >> place.port))
     return invalid_argument(fmt::format("worker {} says '{}' in the place of an address", peer, told));
-  return dial(peer, {told.substr(0, space), told.substr(space + 1), 0, Clock::now(), "", {}, kFirstRest},
-              talks);
+  words >> or_relay;
+  place.or_relay = or_relay == kOrRelay || reach_.use == RelayUse::kAuto;
+  place.pause = kFirstRest;
+  return dial(peer, std::move(place), talks);
 }
 
 Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
@@ -39,12 +45,12 @@ Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
   if (begun.ok()) {
     talks.push_back(Handshake::to(peer, std::move(begun->socket), names_));
     place.next = begun->next;
+    place.patience = std::max(kLeastPatience, patience_ / static_cast<int64_t>(begun->count));
     dialled_[peer] = std::move(place);
     return {};
   }
-  const bool has_relay = reach_.use == RelayUse::kAuto && reach_.relay != nullptr;
   // A name that another network knows may never have an address here.
-  const bool waits = !has_relay || Clock::now() < place.since + patience_;
+  const bool waits = !has_relay(place) || Clock::now() < place.since + patience_;
   if (begun.error().code() == ErrorCode::kNotFound && waits) {
     place.why = begun.error().message();
     place.again = Clock::now() + place.pause;
@@ -52,7 +58,7 @@ Status Dialler::dial(int64_t peer, Place place, std::list<Handshake>& talks) {
     late_[peer] = std::move(place);
     return {};
   }
-  if (has_relay) return fall_back(peer, begun.error().message());
+  if (has_relay(place)) return fall_back(peer, begun.error().message());
   // What is wrong with what it has told is no error of this worker.
   return io_error(fmt::format("lost worker {}: it tells the others to connect to {} port {}: {}", peer,
                               place.host, place.port, begun.error().message()));
@@ -116,13 +122,16 @@ bool Dialler::instead(const Handshake& talk, const Status& why, std::list<Handsh
   const auto dialled = dialled_.find(talk.peer());
   if (talk.came() || dialled == dialled_.end()) return false;
   // Two hosts behind gateways may have the same address: then a worker reaches itself, or another's worker.
-  if (why.ok() && (!talk.connecting() || Clock::now() < talk.since() + patience_)) return false;
+  // What has accepted may be a machine between the two that waits for another, or a program that says
+  // nothing.
+  const milliseconds patience = dialled->second.patience * (talk.connecting() ? 1 : 2);
+  if (why.ok() && (talk.answered() || Clock::now() < talk.since() + patience)) return false;
   Place place = std::move(dialled->second);
   dialled_.erase(dialled);
   if (place.next > 0) return dial(talk.peer(), std::move(place), talks).ok();
-  if (reach_.use != RelayUse::kAuto || reach_.relay == nullptr) return false;
+  if (!has_relay(place)) return false;
   return fall_back(talk.peer(),
-                   why.ok() ? fmt::format("no answer in {} ms", patience_.count()) : why.error().message())
+                   why.ok() ? fmt::format("no answer in {} ms", patience.count()) : why.error().message())
       .ok();
 }
 

@@ -20,9 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kSlice{100};  // after which a wait looks whether it is still wanted
 constexpr size_t kMostStrangers = 256;
-// How long a direct connection may take before another way is tried: so long, but a part of the whole time.
-constexpr milliseconds kDirectPatience{5000};
-constexpr int kDirectPart = 4;
+constexpr int kDirectPart = 4;  // of all the time, before another way is tried instead of a direct one
 
 class Meeting {
  public:
@@ -32,11 +30,13 @@ class Meeting {
         listener_(std::move(listener)),
         names_{options.secret, options.prefix, options.rank, options.size, options.certificates},
         dialler_(options.reach, names_, store,
-                 std::min(kDirectPatience, options.connect_timeout / kDirectPart)),
+                 std::min(options.reach.patience, options.connect_timeout / kDirectPart)),
         out_(static_cast<size_t>(options.size)) {}
 
   Result<std::vector<PeerSocket>> run() {
-    const std::string told = listener_.socket.open() ? listener_.host + " " + listener_.port : kThroughRelay;
+    std::string told = listener_.socket.open() ? listener_.host + " " + listener_.port : kThroughRelay;
+    if (listener_.socket.open() && options_.reach.use == RelayUse::kAuto)
+      told += fmt::format(" {}", kOrRelay);
     RETURN_IF_ERROR(store_.set(key(options_.rank), fmt::format("{} {}", options_.size, told)));
     fault_point("connect", options_.epoch, options_.rank);
     const auto met = options_.meet_timeout ? Clock::now() + *options_.meet_timeout : Clock::time_point::max();

@@ -58,7 +58,12 @@ Result<AdvertisedHost> parse_advertised(const std::string& text) {
 }
 
 Status check_reach(const Reach& reach) {
-  if (reach.use == RelayUse::kAlways) return {};
+  if (reach.use == RelayUse::kAlways) {
+    if (!reach.advertised) return {};
+    return invalid_argument(fmt::format(
+        "{} is advertised, and with trainer.relay: always this worker does not listen; leave one out",
+        reach.advertised->host));
+  }
   const auto listens = listen_at(reach, 1);
   return listens.ok() ? Status() : Status(listens.error());
 }

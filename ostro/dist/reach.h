@@ -2,6 +2,7 @@
 // connections go through a relay.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -37,10 +38,12 @@ struct Reach {
   std::optional<AdvertisedHost> advertised;
   Relay* relay = nullptr;  // null: none can be used
   RelayUse use = RelayUse::kNever;
+  // How long a direct connection may take before another way is tried; at most a quarter of all the time.
+  std::chrono::milliseconds patience{5000};
 };
 
-// Checks that these fit together, and that this process can listen so. Errors: kInvalidArgument; those of
-// open_listener.
+// Checks that these fit together, and that this process can listen so, if it is to listen. Errors:
+// kInvalidArgument; those of open_listener.
 Status check_reach(const Reach& reach);
 
 // Listens; the listener has the host and port that others are told. Errors: those of check_reach.

@@ -68,6 +68,11 @@ TEST_CASE("the n-th advertised port is that of the n-th port of the range") {
   CHECK(check_reach(reach).error().message().find("has no address to tell the others") != std::string::npos);
   reach.advertised = parse_advertised("node3").value();
   CHECK(check_reach(reach).ok());
+  reach.use = RelayUse::kAlways;
+  CHECK(check_reach(reach).error().message() ==
+        "node3 is advertised, and with trainer.relay: always this worker does not listen; leave one out");
+  reach.advertised.reset();
+  CHECK(check_reach(reach).ok());
 }
 
 // The work of a group, whatever its connections.
@@ -262,6 +267,56 @@ TEST_CASE("with auto workers whose store is far away, or who cannot resolve a na
           return options;
         },
         work_some, &store);
+    CHECK(ends == std::vector<std::string>{"works", "works"});
+    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+  }
+}
+
+// In which order workers join is chance, so it must not decide which of two options counts.
+TEST_CASE("the relay is between two that cannot connect when either of them has auto") {
+  for (const int64_t automatic : {int64_t{0}, int64_t{1}}) {
+    const PortRange nothing = free_ports(1), own = free_ports(1);
+    PairRelay relay;
+    const std::vector<std::string> ends = outcomes(
+        2,
+        [&](int64_t rank) {
+          GlooOptions options;
+          options.reach.relay = &relay;
+          if (rank == automatic) options.reach.use = RelayUse::kAuto;
+          options.connect_timeout = std::chrono::minutes(2);
+          if (rank == 0)
+            options.reach.ports = own, options.reach.advertised = AdvertisedHost{"127.0.0.1", nothing};
+          return options;
+        },
+        work_some);
+    CHECK(ends == std::vector<std::string>{"works", "works"});
+    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+  }
+}
+
+// Something accepts at the address of worker 0 and says nothing, as a firewall may whose machine is gone.
+TEST_CASE("with auto the relay is between those of whom one is accepted and hears nothing") {
+  const Listener silent = listen_at("127.0.0.1", 16).value();
+  const int port = std::stoi(silent.port);
+  for (const bool tls : {false, true}) {
+    const PortRange own = free_ports(1);
+    PairRelay relay;
+    const std::vector<std::string> ends = outcomes(
+        2,
+        [&](int64_t rank) {
+          GlooOptions options;
+          options.reach.relay = &relay;
+          options.reach.use = RelayUse::kAuto;
+          options.secret = "secret";
+          options.tls = tls;
+          options.reach.patience = milliseconds(200);
+          options.connect_timeout = std::chrono::minutes(2);
+          if (rank == 0)
+            options.reach.ports = own,
+            options.reach.advertised = AdvertisedHost{"127.0.0.1", PortRange{port, port}};
+          return options;
+        },
+        work_some);
     CHECK(ends == std::vector<std::string>{"works", "works"});
     CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
   }

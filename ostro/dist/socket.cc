@@ -69,13 +69,14 @@ Result<Begun> begin_connect(const std::string& host, const std::string& port, si
   ASSIGN_OR_RETURN(const AddressList list,
                    look_up_until(host, number, std::chrono::steady_clock::now() + kMostOfAQuestion));
   int failed = EADDRNOTAVAIL;
-  size_t i = 0;
+  size_t i = 0, count = 0;
+  for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) ++count;
   for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next, ++i) {
     if (i < which) continue;
     Socket socket = socket_for(*address);
     if (socket.open() &&
         (::connect(socket.fd(), address->ai_addr, address->ai_addrlen) == 0 || errno == EINPROGRESS))
-      return Begun{std::move(socket), address->ai_next == nullptr ? 0 : i + 1};
+      return Begun{std::move(socket), address->ai_next == nullptr ? 0 : i + 1, count};
     failed = errno;
   }
   return io_error(fmt::format("connecting to {}: {}", host_and_port(host, number), std::strerror(failed)));

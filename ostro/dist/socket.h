@@ -52,7 +52,8 @@ Socket accept_from(const Listener& listener);
 // it is connected).
 struct Begun {
   Socket socket;
-  size_t next = 0;  // the number of the host's next address, which may be tried instead; 0: there is none
+  size_t next = 0;   // the number of the host's next address, which may be tried instead; 0: there is none
+  size_t count = 1;  // how many addresses the host has
 };
 
 // Begins to connect to the address of this number, or the first one after it to which that can be begun.

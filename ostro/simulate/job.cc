@@ -29,7 +29,7 @@ Job::Job(EventQueue& queue, const SimulateOptions& options, int64_t multiple, Ev
       hosts_(static_cast<size_t>(options.hosts)),
       asked_(hosts_.size()),
       place_of_(1, -1),
-      roster_({multiple, options.hosts, multiple}, 0,
+      roster_({std::max(multiple, options.min_workers), options.hosts, multiple}, 0,
               [this](int64_t member, const std::string& message) { send(member, message); }) {}
 
 cluster::Time Job::time() const {

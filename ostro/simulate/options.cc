@@ -72,6 +72,15 @@ Status check_options(const SimulateOptions& o) {
   if (o.hosts_per_machine < 1 || o.hosts_per_machine > o.hosts)
     return bad("hosts_per_machine", static_cast<double>(o.hosts_per_machine),
                fmt::format("1 to the number of hosts, {}", o.hosts));
+  const int64_t slice = o.hosts / o.slices;
+  if (o.machines() > 1 && o.slices > 1 && slice % o.hosts_per_machine != 0)
+    return invalid_argument(fmt::format(
+        "--hosts_per_machine {} does not divide the {} hosts of a slice, so that a machine would be in "
+        "two slices; use a number that divides {}, or {} for all on one machine",
+        o.hosts_per_machine, slice, slice, o.hosts));
+  if (o.min_workers < 1 || o.min_workers > o.hosts)
+    return bad("min_workers", static_cast<double>(o.min_workers),
+               fmt::format("1 to the number of hosts, {}", o.hosts));
   for (const Rate& rate : kRates) {
     const double value = o.*rate.value;
     if (!std::isfinite(value) || value < 0 || (value == 0 && !rate.may_be_zero))

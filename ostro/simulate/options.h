@@ -15,6 +15,7 @@ namespace ostro::simulate {
 struct SimulateOptions {
   int64_t hosts = 1, slices = 1;  // workers; slices of equal size
   int64_t hosts_per_machine = 1;  // workers that share a machine, its cores and its link
+  int64_t min_workers = 1;        // with fewer the run waits, and with fewer than the mesh needs
   int64_t seed = 1;
 
   // The speed of a host that has its cores alone.

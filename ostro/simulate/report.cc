@@ -25,6 +25,7 @@ std::string plan_lines(const Simulation& s) {
   std::string out = fmt::format("simulated: {} hosts", o.hosts);
   if (o.slices > 1) out += fmt::format(" in {} slices of {}", o.slices, o.hosts / o.slices);
   out += fmt::format(", {} on a machine; seed {}\n", o.hosts_per_machine, o.seed);
+  if (o.min_workers > 1) out += fmt::format("with fewer than {} hosts the run waits\n", o.min_workers);
   out += fmt::format("model: {} parameters; a step has {} leaves and {} tokens; exchange: {}{}\n",
                      s.model.parameters, s.plan.leaves, s.model.tokens, s.plan.layered ? "layer" : "step",
                      s.plan.two_levels ? ", in two levels" : "");
@@ -177,6 +178,7 @@ std::string report_json(const Simulation& s) {
       {"hosts", s.options.hosts},
       {"slices", s.options.slices},
       {"hosts_per_machine", s.options.hosts_per_machine},
+      {"min_workers", s.options.min_workers},
       {"seed", s.options.seed},
       {"parameters", s.model.parameters},
       {"leaves", s.plan.leaves},

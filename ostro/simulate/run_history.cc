@@ -49,7 +49,8 @@ class RunSimulation {
               [this] { switch_due_ = false; }, [this] { ended(); }}),
         there_(static_cast<size_t>(options.hosts)),
         came_(there_.size()),
-        rank_of_(there_.size(), -1) {
+        rank_of_(there_.size(), -1),
+        forming_(there_.size()) {
     for (int64_t place = 0; place < o_.hosts; ++place)
       speed_.push_back(o_.spread > 0 ? random_.log_normal(o_.spread) : 1);
     add_plan(first);
@@ -227,10 +228,11 @@ class RunSimulation {
   }
 
   void lose(const std::vector<int64_t>& places) {
-    bool in_run = false, leader = false;
+    bool in_run = false, leader = false, settles = false;
     for (const int64_t place : places) {
       const auto at = static_cast<size_t>(place);
       there_[at] = false;
+      settles = settles || forming_[at];
       if (now_ != nullptr && rank_of_[at] >= 0) {
         in_run = true;
         leader = leader || place == leader_;
@@ -241,6 +243,11 @@ class RunSimulation {
         if (!there_[static_cast<size_t>(place)] && came_[static_cast<size_t>(place)] == number)
           come(place, false);
       });
+    }
+    // The epoch that forms ends without a step, also where the host that is lost has only just joined.
+    if (settles) {
+      ++turn_;
+      forming_.assign(forming_.size(), false);
     }
     if (!in_run) return;
     if (leader && saving_) chain_behind_ = true;
@@ -304,6 +311,7 @@ class RunSimulation {
       seconds = restart ? static_cast<double>(model_.state_bytes) / (o_.store_gbytes * kGiga)
                         : settle_seconds(next->plan);
     }
+    forming_ = in;
     queue_.after(seconds, [this, places, next, restart, turn = ++turn_] {
       if (turn == turn_) settled(places, next, restart);
     });
@@ -339,6 +347,7 @@ class RunSimulation {
       steps_ = saved_;
     }
     chain_behind_ = false;
+    forming_.assign(forming_.size(), false);
     now_ = next;
     lost_.assign(places.size(), false);
     rank_of_.assign(rank_of_.size(), -1);
@@ -377,6 +386,7 @@ class RunSimulation {
   std::vector<int64_t> came_;     // by place: how often a host came
   std::vector<int64_t> rank_of_;  // by place, in the plan of the epoch whose cells are the state; -1: none
   std::vector<bool> lost_;        // by rank of that epoch
+  std::vector<bool> forming_;     // by place: whether it is in the epoch whose cells are on their way
   std::vector<double> speed_;
   std::map<std::vector<int64_t>, std::unique_ptr<Planned>> plans_;
   const Planned* now_ = nullptr;  // the epoch whose cells are the state; null: there is none yet

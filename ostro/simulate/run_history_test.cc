@@ -60,6 +60,36 @@ TEST_CASE("run: without failures nothing is lost") {
   CHECK(r.goodput() > 0.999);
 }
 
+TEST_CASE("run: with --min_workers a run waits for the host that comes in place of a lost one") {
+  const auto engine = test_engine();
+  SimulateOptions o = failing();
+  const RunHistory goes_on = *simulate(tiny_model(1), *engine, o)->run;
+  o.min_workers = 8;
+  const RunHistory waits = *simulate(tiny_model(1), *engine, o)->run;
+  REQUIRE(!waits.recoveries.empty());
+  for (const Recovery& x : waits.recoveries) {
+    CHECK(x.after == 8);
+    CHECK(x.seconds > o.replace_minutes * 60);
+  }
+  CHECK(waits.goodput() < goes_on.goodput());
+}
+
+TEST_CASE("run: so many steps that their events would take days are refused, with hours that do") {
+  const auto engine = test_engine();
+  SimulateOptions o = failing();
+  o.mtbf_hours = 0;
+  o.leaf_seconds = 1e-4, o.hours = 8000;
+  const auto refused = simulate(tiny_model(1), *engine, o);
+  REQUIRE(!refused.ok());
+  const std::string& message = refused.error().message();
+  CHECK_MESSAGE(message.find("--hours 8000: a step takes ") == 0, message);
+  CHECK_MESSAGE(message.find("1e+08 are simulated at most; use --hours ") != std::string::npos, message);
+  o.leaf_seconds = 10, o.hours = 48;
+  const Simulation done = simulate(tiny_model(1), *engine, o).value();
+  CHECK(done.run->steps > done.model.config.trainer.num_train_steps);
+  CHECK(done.notes.back().find("the run would end after its ") == 0);
+}
+
 TEST_CASE("run: a lost slice costs a step where copies are in other slices, else the way to a checkpoint") {
   const auto engine = test_engine();
   SimulateOptions o = failing();
@@ -122,6 +152,18 @@ TEST_CASE("options: an error names the option, its value and what to use") {
   CHECK(message([](SimulateOptions& o) { o.slices = 3; }) ==
         "--hosts 8 cannot be divided into --slices 3 of one size; use 6 or 9 hosts, or a number of slices "
         "that divides 8");
+  const auto on_machines = [](int64_t slices, int64_t each) {
+    return [=](SimulateOptions& o) { o.slices = slices, o.hosts_per_machine = each; };
+  };
+  CHECK(message(on_machines(2, 3)) ==
+        "--hosts_per_machine 3 does not divide the 4 hosts of a slice, so that a machine would be in two "
+        "slices; "
+        "use a number that divides 4, or 8 for all on one machine");
+  CHECK(message(on_machines(2, 2)) == "ok");
+  CHECK(message(on_machines(2, 8)) == "ok");
+  CHECK(message(on_machines(1, 3)) == "ok");
+  CHECK(message([](SimulateOptions& o) { o.min_workers = 9; }) ==
+        "--min_workers: 9; use 1 to the number of hosts, 8");
   CHECK(message([](SimulateOptions& o) { o.inner_gbit = 0; }) == "--inner_gbit: 0; use a number above 0");
   CHECK(message([](SimulateOptions& o) { o.hosts = 0; }) == "--hosts: 0; use 1 to 16384");
   CHECK(message([](SimulateOptions& o) { o.jitter = 2; }) == "--jitter: 2; use at most 1");

@@ -11,7 +11,8 @@
 namespace ostro::simulate {
 namespace {
 
-constexpr int kSteps = 16;  // whose mean is a step's time
+constexpr int kSteps = 16;          // whose mean is a step's time
+constexpr double kMostSteps = 1e8;  // of a run; each is an event
 
 double gigabytes(int64_t bytes) { return static_cast<double>(bytes) / kGiga; }
 
@@ -72,14 +73,18 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
            x.update_seconds /= 2;
            x.print_seconds /= 2;
          });
-  faster(plan.slices > 1 ? "links inside slices" : "links",
-         fmt::format("a host sends {:.4g} GB at {:g} Gbit/s{}", gigabytes(inside), o.inner_gbit,
-                     mostly(plan, false)),
-         [](SimulateOptions& x) {
-           x.inner_gbit *= 2;
-           x.loopback_gbytes *= 2;
-         });
-  if (plan.slices > 1)
+  const bool links = o.machines() > 1;  // hosts of one machine use none
+  if (links)
+    faster(plan.slices > 1 ? "links inside slices" : "links",
+           fmt::format("a host sends {:.4g} GB at {:g} Gbit/s{}", gigabytes(inside), o.inner_gbit,
+                       mostly(plan, false)),
+           [](SimulateOptions& x) { x.inner_gbit *= 2; });
+  if (o.loopback_gbytes > 0)
+    faster("copies by cores",
+           fmt::format("a host sends {:.4g} GB, at {:g} GB/s of a core{}", gigabytes(inside),
+                       o.loopback_gbytes, mostly(plan, false)),
+           [](SimulateOptions& x) { x.loopback_gbytes *= 2; });
+  if (links && plan.slices > 1)
     faster("links between slices",
            fmt::format("a slice sends {:.4g} GB to the others at {:g} Gbit/s{}", gigabytes(between),
                        o.outer_gbit, mostly(plan, true)),
@@ -88,12 +93,13 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
       "messages",
       fmt::format("a host sends {} messages, each of which takes {:g} us of a core", messages, o.message_us),
       [](SimulateOptions& x) { x.message_us /= 2; });
-  faster("latency",
-         fmt::format("{:g} us inside a slice, {:g} us to others", o.inner_latency_us, o.outer_latency_us),
-         [](SimulateOptions& x) {
-           x.inner_latency_us /= 2;
-           x.outer_latency_us /= 2;
-         });
+  if (links)
+    faster("latency",
+           fmt::format("{:g} us inside a slice, {:g} us to others", o.inner_latency_us, o.outer_latency_us),
+           [](SimulateOptions& x) {
+             x.inner_latency_us /= 2;
+             x.outer_latency_us /= 2;
+           });
   faster("differences among hosts",
          fmt::format("their speeds differ by {:.3g}, and from step to step by {:.3g}", o.spread, o.jitter),
          [](SimulateOptions& x) {
@@ -105,7 +111,40 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
   return out;
 }
 
-std::vector<std::string> notes_of(const RunModel& model, const StepPlan& plan) {
+// Options that were given and change nothing.
+void add_unused(const SimulateOptions& o, std::vector<std::string>& notes) {
+  const SimulateOptions none;
+  if (o.hosts_per_machine == 1 && o.cores > 1)
+    notes.push_back(fmt::format(
+        "--cores {:g} has no effect with one host on a machine, which uses one core at most", o.cores));
+  if (o.hosts > 1 && o.machines() == 1)
+    notes.push_back(
+        "all hosts are on one machine, so --inner_gbit, --inner_latency_us, --outer_gbit and "
+        "--outer_latency_us "
+        "have no effect on a step");
+  if (o.leaf_seconds > 0 && o.flops != none.flops)
+    notes.push_back("--flops has no effect beside --leaf_seconds");
+  if (o.add_seconds > 0 && o.update_seconds > 0 && o.print_seconds > 0 &&
+      o.memory_gbytes != none.memory_gbytes)
+    notes.push_back(
+        "--memory_gbytes has no effect beside --add_seconds, --update_seconds and --print_seconds");
+}
+
+// What is measured is not given as well.
+Status check_measured(const SimulateOptions& o) {
+  using O = SimulateOptions;
+  const SimulateOptions none;
+  for (double O::* measured : {&O::flops, &O::memory_gbytes, &O::leaf_seconds, &O::add_seconds,
+                               &O::update_seconds, &O::print_seconds, &O::loopback_gbytes, &O::message_us})
+    for (const Rate& rate : rates())
+      if (rate.value == measured && o.*measured != none.*measured)
+        return invalid_argument(
+            fmt::format("--{} {:g} and --calibrate, which measures what stands in its place; leave one out",
+                        rate.name, o.*measured));
+  return Status();
+}
+
+std::vector<std::string> notes_of(const RunModel& model, const StepPlan& plan, const SimulateOptions& o) {
   std::vector<std::string> notes = train::idle_mesh_axes(model.config, plan.hosts);
   if (const int64_t idle = plan.idle(); idle > 0)
     notes.push_back(fmt::format(
@@ -122,6 +161,7 @@ std::vector<std::string> notes_of(const RunModel& model, const StepPlan& plan) {
         fmt::format("bytes are computed for {} hosts, which stand for the others with as many "
                     "leaves",
                     plan.kinds.size()));
+  add_unused(o, notes);
   return notes;
 }
 
@@ -145,9 +185,18 @@ Result<Simulation> simulate(RunModel model, runtime::Engine& engine, const Simul
   out.limits = limits_of(out.model, out.plan, options, speed);
   out.as_it_is = out.limits.front().seconds;
   out.limits.erase(out.limits.begin());
-  out.notes = notes_of(out.model, out.plan);
+  out.notes = notes_of(out.model, out.plan, options);
   if (options.hours > 0) {
+    const double steps = options.hours * kHour / out.step.seconds;
+    if (steps > kMostSteps)
+      return invalid_argument(fmt::format(
+          "--hours {:g}: a step takes {:.3g} s, so these are {:.3g} steps, and {:.3g} are simulated at "
+          "most; use --hours {:.3g}",
+          options.hours, out.step.seconds, steps, kMostSteps, 0.99 * options.hours * kMostSteps / steps));
     ASSIGN_OR_RETURN(out.run, simulate_run(out.model, engine, options, out.plan));
+    if (const int64_t last = out.model.config.trainer.num_train_steps; out.run->steps > last)
+      out.notes.push_back(fmt::format(
+          "the run would end after its {} steps (trainer.num_train_steps); what follows goes on", last));
   }
   return out;
 }
@@ -157,6 +206,7 @@ Result<Simulation> simulate_config(io::FileSystem& fs, const train::TrainConfig&
   RETURN_IF_ERROR(check_options(options));
   ASSIGN_OR_RETURN(RunModel model, load_model(fs, config, vocab));
   if (calibrates) {
+    RETURN_IF_ERROR(check_measured(options));
     ASSIGN_OR_RETURN(options, calibrate(model, engine, options));
   }
   return simulate(std::move(model), engine, options);

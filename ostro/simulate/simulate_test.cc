@@ -7,6 +7,7 @@
 #include "ostro/simulate/event_queue.h"
 #include "ostro/simulate/machine.h"
 #include "ostro/simulate/model_for_test.h"
+#include "ostro/simulate/simulate.h"
 #include "ostro/simulate/step_time.h"
 
 namespace ostro::simulate {
@@ -102,6 +103,38 @@ TEST_CASE("step: two hosts, worked out by hand") {
   const StepTime together = time_step(model, two_hosts(1), shared, {}, none);
   CHECK(together.seconds == doctest::Approx(15.5 + 2 + 1));
   CHECK(time_step(model, two_hosts(1), plain_options(), {2, 1}, none).seconds > time.seconds + 10);
+}
+
+TEST_CASE("step: what carries nothing is no limit, and options without effect are named") {
+  const auto engine = test_engine();
+  const RunModel model = model_of(fleet::make_setup(fleet::tiny_config(4, {{"embed", 4}})));
+  SimulateOptions o = plain_options();
+  o.hours = 0, o.loopback_gbytes = 1, o.memory_gbytes = 1, o.flops = 1;
+  const auto limits = [&] {
+    std::string names;
+    const Simulation done = simulate(model, *engine, o).value();
+    for (const Limit& limit : done.limits) names += limit.what + ";";
+    return names;
+  };
+  const auto notes = [&] {
+    std::string all;
+    const Simulation done = simulate(model, *engine, o).value();
+    for (const std::string& note : done.notes) all += note + "\n";
+    return all;
+  };
+  CHECK(limits().find("links;") != std::string::npos);
+  CHECK(limits().find("copies by cores;") != std::string::npos);
+  CHECK(notes().find("--flops has no effect beside --leaf_seconds") != std::string::npos);
+  CHECK(notes().find("--memory_gbytes has no effect beside --add_seconds") != std::string::npos);
+  CHECK(notes().find("--cores") == std::string::npos);
+  CHECK(notes().find("on one machine") == std::string::npos);
+  o.cores = 4;
+  CHECK(notes().find("--cores 4 has no effect with one host on a machine") != std::string::npos);
+  o.hosts_per_machine = 2;
+  CHECK(notes().find("--cores") == std::string::npos);
+  CHECK(notes().find("all hosts are on one machine") != std::string::npos);
+  CHECK(limits().find("links") == std::string::npos);
+  CHECK(limits().find("latency") == std::string::npos);
 }
 
 TEST_CASE("plan: the bytes are those that workers send, with both schedules, in slices and in one") {

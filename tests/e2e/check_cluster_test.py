@@ -106,9 +106,21 @@ def check_bad(cluster):
     hosts = ["node1", "node-far advertise=127.0.0.99:1"]
     words = ["--no_selftest", "--link_mib", "0", "--config", "c.yaml", "--trainer.worker_ports", PORTS.split("-", maxsplit=1)[0]]
     out = cluster.run(hosts, *words, code=1)
-    check("problem: node1: to node-far: no connection to 127.0.0.99:1 in 10 s" in out and "links: 1 of 2 connect" in out, out)
+    check("problem: node1: to node-far: no connection to 127.0.0.99:1 in 10 s (no listener at 127.0.0.99:1: Connection refused); a firewall may"
+          in out and "links: 1 of 2 connect" in out, out)
     out = cluster.run(hosts, *words, "--trainer.relay", "auto")
     check("note: node1: to node-far: no connection to 127.0.0.99:1" in out and "the coordinator will pass their bytes on" in out, out)
+    check("firewall" not in out, out)
+    # The cause is that of the name, and no firewall.
+    out = cluster.run(["node1", "node-far advertise=nowhere.invalid:1"], *words, code=1)
+    check("no connection to nowhere.invalid:1 in 10 s (" in out and "host 'nowhere.invalid': " in out and "firewall" not in out, out)
+    # Without a configuration nothing says where the advertised ports lead; with always no worker listens.
+    out = cluster.run(hosts, "--no_selftest", "--link_mib", "0")
+    check("note: node-far: advertise=127.0.0.99:1 is not tried" in out and "links: 1 of 2 connect" in out, out)
+    out = cluster.run(["node1", "unreachable"], "--no_selftest", "--config", "c.yaml", "--trainer.relay", "always")
+    check("note: links between the machines are not tried" in out and "problem" not in out, out)
+    out = cluster.run(hosts, "--no_selftest", "--config", "c.yaml", "--trainer.relay", "always", code=1)
+    check("problem: node-far: advertise=127.0.0.99:1 has no use with trainer.relay: always" in out, out)
     out = cluster.run(["node1", "gpu devices=cuda:77"], "--no_selftest", "--link_mib", "0", code=1)
     check("problem: gpu: device cuda:77: " in out, out)
     # Another program is a note; a self-test with other hashes is a problem.

@@ -72,6 +72,7 @@ def check_errors(place):
     cases = [(["simulate", "--hosts", "8", "--slices", "3", *words], "--hosts 8 cannot be divided into --slices 3"),
              (["simulate", "--hosts", "8"], "--config"),
              (["simulate", *words], "--hosts"),
+             (["simulate", "--hosts", "8", "--calibrate", "--leaf_seconds", "5", *words], "--leaf_seconds 5 and --calibrate"),
              (["simulate", "--hosts", "8", "--mtbf_hours", "-1", *words], "--mtbf_hours: -1; use 0 or more"),
              (["simulate", "--hosts", "7", *words, "--trainer.mesh.axes", "{data: -1, model: 2}"], "trainer.mesh.axes"),
              (["simulate", "--hosts", "2", *words, "--data.tokenizer", "none.json"], "say it with --vocab")]
@@ -95,7 +96,7 @@ def check_report(place):
     told = simulated(place, words)
     check(abs(sum(told["step"]["parts"].values()) / told["step"]["seconds"] - 1) < 1e-6, "the parts of a step are the whole of it")
     check(abs(sum(told["run"]["seconds"].values()) - 6 * 3600) < 1e-3, "the causes are the whole time")
-    faster = simulated(place, [*words, "--outer_gbit", "4000", "--outer_latency_us", "1"])["step"]["seconds"]
+    faster = simulated(place, [*plain, "--hours", "0", "--outer_gbit", "4000", "--outer_latency_us", "1"])["step"]["seconds"]
     check(faster < told["step"]["seconds"], "faster links make a step shorter")
     measured = simulated(place, [*plain, "--calibrate", "--hours", "0"], {"OSTRO_THREADS": "1"})["assumed"]
     check(all(measured[name] > 0 for name in ("leaf_seconds", "add_seconds", "update_seconds", "print_seconds", "loopback_gbytes",

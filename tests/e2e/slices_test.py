@@ -124,6 +124,22 @@ def check_lost_slice(place, rng, expected):
     print(f"a slice lost in step {step}: the same chain, from the copies of the other slice", flush=True)
 
 
+def check_striped(place, rng):
+    """Messages that are long enough to be cut are on their way over several connections while a worker is killed."""
+    hidden, between = 64, 2048
+    wide = ["--model.hidden_dim", str(hidden), "--model.intermediate_dim", str(between), "--trainer.num_train_steps", "8"]
+    check(hidden * between * 2 // 3 > 64 << 10, "no part of an array has kStripedBytes (dist/striped_group.h), in bf16 and cut in three")
+    expected = place.train("wide", wide)
+    once = place.top / "striped.once"
+    once.mkdir()
+    fault = f"{rng.choice(['overlap', 'exchange'])}:{rng.randint(3, 6)}:{rng.randint(0, 2)}:kill"
+    got = place.launch("striped", 3, ["--min_workers", "2", "--slices", "2:1", "--trainer.mesh.slice_connections", "2", *wide],
+                       {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)})
+    check(got == expected, f"striped, {fault}: another chain")
+    check(len(list(once.iterdir())) == 1, f"striped, {fault}: no worker was lost")
+    print(f"long messages over two connections, {fault}: the same chain", flush=True)
+
+
 def check_drawn(place, rng, cases):
     """Processes in drawn slices, with the chain of one process."""
     @functools.cache
@@ -172,7 +188,7 @@ def main():
         check_lost_slice(place, rng, expected)
         once = place.top / "once"
         once.mkdir()
-        fault = f"{rng.choice(['overlap', 'overlap', 'exchange', 'update'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
+        fault = f"{rng.choice(['overlap', 'overlap', 'leaf', 'exchange', 'update', 'commit'])}:{rng.randint(3, 17)}:{rng.randint(0, 2)}:kill"
         for run, workers, options, settings in [
                 ("unequal", 3, ["--slices", "2:1"], {"OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)}),
                 ("after-the-leaves", 2, ["--slices", "1:1", "--trainer.mesh.slice_overlap", "false",
@@ -183,6 +199,7 @@ def main():
             check(got == expected, f"{run}: another chain")
             print(f"{run}, {' '.join(options)} {settings.get('OSTRO_FAULT', '')}: the same chain", flush=True)
         check(len(list(once.iterdir())) == 1, f"{fault}: no worker was lost")
+        check_striped(place, rng)
         for words, settings, wanted in [
                 (["launch", "local", "--workers", "4", "--slices", "2:1"], {}, "3 workers together, but there are 4"),
                 (["launch", "local", "--workers", "4", "--slices", "2:x"], {}, '"x" is not the number of workers of a slice'),

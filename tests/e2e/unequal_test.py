@@ -106,11 +106,12 @@ def check_next_epoch(place, expected):
 
 
 def check_meshes(place):
-    """Four workers: in two slices; and in two pairs that run leaves together, of which the second is slow."""
+    """Four workers: in two slices; in two pairs that run leaves together, of which the second is slow; and with leaves that two compute."""
     steps = ["--trainer.num_train_steps", "8"]
     expected = place.train("short", [*OPTIONS, *steps])
     for run, options, speeds, wanted in [
             ("in-slices", ["--slices", "2:2"], "0:40ms,1:120ms,2:20ms,3:60ms", {1: 1, 2: 3, 3: 1}),
+            ("checked", ["--trainer.cross_check", "0.5"], "0:20ms,1:80ms,2:80ms,3:80ms", {0: 4}),
             ("in-pairs", ["--trainer.mesh.axes", "{data: -1, model: 2}", *TENSOR], "0:20ms,1:20ms,2:80ms,3:80ms", {0: 6, 2: 1})]:
         done = place.run(["launch", "local", "--workers", "4", *options, *place.words(run, [*OPTIONS, *steps, *MEASURED])],
                          {"OSTRO_THREADS": "1", "OSTRO_SIM_SLOW": speeds}, seconds=600)

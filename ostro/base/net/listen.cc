@@ -63,7 +63,15 @@ Error none_free(const std::string& host, const PortRange& ports) {
 }  // namespace
 
 bool is_any_address(const std::string& host) {
-  return host == kAnyAddress || host == kAnyOfBoth || host == kAnyOfFour;
+  if (host == kAnyAddress) return true;
+  const auto numbers = look_up(host, 0, AI_NUMERICHOST);  // "0" and "::0" are written otherwise
+  if (!numbers.ok()) return false;
+  const sockaddr& address = *(*numbers)->ai_addr;
+  if (address.sa_family == AF_INET)
+    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == htonl(INADDR_ANY);
+  in6_addr six = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&six)) six.s6_addr[10] = six.s6_addr[11] = 0;
+  return IN6_IS_ADDR_UNSPECIFIED(&six) != 0;
 }
 
 Result<int> open_listener(const std::string& host, const PortRange& ports, int backlog) {

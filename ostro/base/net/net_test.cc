@@ -114,8 +114,10 @@ TEST_CASE("any address takes connections of IPv4, and hosts of others are refuse
   CHECK(::connect(from, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0);
   ::close(from);
   ::close(*any);
-  for (const char* host : {"any", "::", "0.0.0.0"}) CHECK(is_any_address(host));
-  CHECK(!is_any_address("127.0.0.1"));
+  for (const char* host : {"any", "::", "0.0.0.0", "0", "0.0", "::0", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0"})
+    CHECK_MESSAGE(is_any_address(host), host);
+  for (const char* host : {"127.0.0.1", "::1", "::ffff:127.0.0.1", "localhost", ""})
+    CHECK_MESSAGE(!is_any_address(host), host);
   for (const char* host : {"192.0.2.1", "256.1.1.1", "nowhere.invalid"}) {
     const auto wrong = open_listener(host, {}, 1);
     REQUIRE(!wrong.ok());

@@ -13,13 +13,17 @@ int simulate_command(Args args) {
   bool json = false, calibrates = false;
   args.summary(
       "Says how long a step of a run takes on many hosts, what they send, what a run loses by failures, and "
-      "what limits it.\nNothing is trained: clock and links are virtual. The same options give the same "
-      "result.");
+      "what limits it.\nNothing is trained: clock and links are virtual. But for --calibrate, the same "
+      "options give the "
+      "same result.");
   args.option("--hosts", &options.hosts, "N", "how many workers", Args::kRequired);
   args.option("--slices", &options.slices, "N",
               "groups of hosts of one size, with slow links between them (default 1)");
   args.option("--hosts_per_machine", &options.hosts_per_machine, "N",
               "hosts that share the cores and the link of one machine (default 1)");
+  args.option(
+      "--min_workers", &options.min_workers, "N",
+      "with fewer hosts the run waits for others (default 1: it goes on with as few as its mesh allows)");
   args.option("--seed", &options.seed, "N", "of speeds and failures (default 1)");
   args.option("--vocab", &vocab, "N", "tokens, in place of the tokenizer's; then no tokenizer is read");
   for (const simulate::Rate& rate : simulate::rates())

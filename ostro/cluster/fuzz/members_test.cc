@@ -114,7 +114,9 @@ TEST_CASE("slow: members that say anything in any order cannot stop the coordina
     std::vector<Channel> channels;
     for (int turn = 0; turn < 150; ++turn) {
       if (channels.size() < 4 && (channels.empty() || babbler.one_in(4))) {
-        auto joined = connect_and_prove("127.0.0.1", port, options.secret, nullptr, Clock::now() + kLong);
+        KnownAddresses known;
+        auto joined =
+            connect_and_prove("127.0.0.1", port, options.secret, nullptr, Clock::now() + kLong, known);
         REQUIRE_MESSAGE(joined.ok(), (joined.ok() ? "" : joined.error().message()));
         channels.push_back(std::move(joined->channel));
         channels.back().push(babbler.hello());

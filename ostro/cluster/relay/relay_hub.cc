@@ -1,29 +1,34 @@
 #include "ostro/cluster/relay/relay_hub.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
+
+#include "ostro/base/open_files.h"
 
 namespace ostro::cluster {
 namespace {
 
-constexpr size_t kBufferBytes = size_t{256} << 10;  // of each direction of a pair
+constexpr size_t kBufferBytes = size_t{256} << 10;  // of each direction of a pair, at most
 constexpr int kMostRounds = 16;                     // with one pair while others wait
+constexpr int64_t kFilesOfMembers = 1024;
 
-// The way of the bytes from one end to the other. Pages that are never used take no memory.
+// The way of the bytes from one end to the other.
 struct Way {
-  std::unique_ptr<char[]> bytes = std::make_unique_for_overwrite<char[]>(kBufferBytes);
-  size_t at = 0, end = 0;
+  std::string kept;  // what the end that receives has not taken yet
+  size_t at = 0;
   bool ended = false;  // the end that sends has said all
   bool told = false;   // the end that receives knows that
 
-  bool empty() const { return at == end; }
+  bool empty() const { return at == kept.size(); }
 };
 
 bool has_to_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -35,20 +40,17 @@ class RelayHub::Line {
  public:
   Line(dist::Socket one, dist::Socket other, const std::string& first)
       : ends_{std::move(one), std::move(other)} {
-    for (Way& way : ways_) {
-      std::memcpy(way.bytes.get(), first.data(), first.size());
-      way.end = first.size();
-    }
+    for (Way& way : ways_) way.kept = first;
   }
 
-  // Moves what can be moved without waiting. Returns how many bytes were delivered.
-  int64_t turn() {
+  // Moves what can be moved without waiting, through `buffer`. Returns how many bytes were delivered.
+  int64_t turn(std::span<char> buffer) {
     if (!std::exchange(due_, false)) return 0;
     int64_t delivered = 0;
     bool moved = true;
     for (int round = 0; round < kMostRounds && moved && !over_; ++round) {
       moved = false;
-      for (size_t from = 0; from < 2 && !over_; ++from) moved = move(from, delivered) || moved;
+      for (size_t from = 0; from < 2 && !over_; ++from) moved = move(from, buffer, delivered) || moved;
     }
     return delivered;
   }
@@ -71,19 +73,28 @@ class RelayHub::Line {
 
  private:
   // On the way that begins at an end. Returns whether anything has moved.
-  bool move(size_t from, int64_t& delivered) {
+  bool move(size_t from, std::span<char> buffer, int64_t& delivered) {
     Way& way = ways_[from];
     bool moved = false;
-    if (way.empty() && !way.ended) {
-      const ssize_t got = ::recv(ends_[from].fd(), way.bytes.get(), kBufferBytes, MSG_DONTWAIT);
+    std::string_view bytes = std::string_view(way.kept).substr(way.at);
+    const bool reads = bytes.empty() && !way.ended;
+    if (reads) {
+      const ssize_t got = ::recv(ends_[from].fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got < 0 && !has_to_wait()) return end();
-      if (got >= 0) way.ended = got == 0, way.at = 0, way.end = static_cast<size_t>(got), moved = true;
+      if (got >= 0) way.ended = got == 0, moved = true;
+      if (got > 0) bytes = {buffer.data(), static_cast<size_t>(got)};
     }
-    if (!way.empty()) {
-      const ssize_t put = ::send(ends_[1 - from].fd(), way.bytes.get() + way.at, way.end - way.at,
-                                 MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!bytes.empty()) {
+      const ssize_t put =
+          ::send(ends_[1 - from].fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (put < 0 && !has_to_wait()) return end();
-      if (put > 0) way.at += static_cast<size_t>(put), delivered += put, moved = true;
+      if (put > 0) bytes.remove_prefix(static_cast<size_t>(put)), delivered += put, moved = true;
+      if (bytes.empty())
+        way.kept = std::string(), way.at = 0;  // gives the memory back
+      else if (reads)
+        way.kept = bytes, way.at = 0;
+      else
+        way.at = way.kept.size() - bytes.size();
     }
     if (way.ended && way.empty() && !std::exchange(way.told, true)) {
       ::shutdown(ends_[1 - from].fd(), SHUT_WR);
@@ -105,8 +116,15 @@ class RelayHub::Line {
   bool over_ = false, due_ = true;
 };
 
-RelayHub::RelayHub(std::string joined, std::chrono::milliseconds silence)
-    : joined_(std::move(joined)), silence_(silence) {}
+int64_t most_relay_ends() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return kMostOpenFiles;
+  const auto all = static_cast<int64_t>(std::min<rlim_t>(files.rlim_cur, kMostOpenFiles));
+  return all - std::min(all / 2, kFilesOfMembers);
+}
+
+RelayHub::RelayHub(std::string joined, std::chrono::milliseconds silence, RelayLimits limits)
+    : joined_(std::move(joined)), silence_(silence), limits_(limits) {}
 
 RelayHub::~RelayHub() {
   stopped_ = true;
@@ -115,7 +133,7 @@ RelayHub::~RelayHub() {
 }
 
 void RelayHub::add(RelayEnd end, Socket socket) {
-  Waiting waiting{end.own, dist::Socket(socket.release())};
+  Waiting waiting{end.own, dist::Socket(socket.release()), Clock::now() + limits_.waits};
   dist::break_when_silent(waiting.socket, silence_);
   {
     const std::lock_guard lock(mutex_);
@@ -126,20 +144,31 @@ void RelayHub::add(RelayEnd end, Socket socket) {
   waker_.wake();
 }
 
+bool RelayHub::has_room() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(held_ + new_.size()) < limits_.ends;
+}
+
 void RelayHub::run() {
+  std::vector<char> buffer(kBufferBytes);
   std::vector<pollfd> polls;
   while (!stopped_) {
     take_new();
     pairs_ = static_cast<int64_t>(lines_.size());  // before their workers learn that they are joined
-    for (Line& line : lines_) bytes_ += line.turn();
+    for (Line& line : lines_) bytes_ += line.turn(buffer);
     lines_.remove_if([](const Line& line) { return line.over(); });
     pairs_ = static_cast<int64_t>(lines_.size());
+    drop_late();
+    {
+      const std::lock_guard lock(mutex_);
+      held_ = waiting_.size() + 2 * lines_.size();
+    }
     polls.assign(1, pollfd{waker_.fd(), POLLIN, 0});
     for (const auto& [key, end] : waiting_) polls.push_back({end.socket.fd(), POLLIN, 0});
     const size_t waits = polls.size();
     for (const Line& line : lines_)
       for (const pollfd& wanted : line.wanted()) polls.push_back(wanted);
-    if (::poll(polls.data(), polls.size(), -1) < 0) continue;
+    if (::poll(polls.data(), polls.size(), until_next()) < 0) continue;
     if (polls[0].revents != 0) waker_.clear();
     std::vector<int> readable;
     for (size_t i = 1; i < waits; ++i)
@@ -158,6 +187,7 @@ void RelayHub::take_new() {
   {
     const std::lock_guard lock(mutex_);
     come.swap(new_);
+    held_ += come.size();
   }
   for (auto& [key, end] : come) meet(key, std::move(end));
 }
@@ -177,6 +207,18 @@ void RelayHub::drop_gone(const std::vector<int>& readable) {
   std::erase_if(waiting_, [&](const auto& entry) {
     return std::find(readable.begin(), readable.end(), entry.second.socket.fd()) != readable.end();
   });
+}
+
+void RelayHub::drop_late() {
+  std::erase_if(waiting_, [](const auto& entry) { return entry.second.until <= Clock::now(); });
+}
+
+// For poll().
+int RelayHub::until_next() const {
+  if (waiting_.empty()) return -1;
+  Clock::time_point next = Clock::time_point::max();
+  for (const auto& [key, end] : waiting_) next = std::min(next, end.until);
+  return poll_milliseconds(next);
 }
 
 }  // namespace ostro::cluster

@@ -14,16 +14,17 @@
 #include <cstring>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "ostro/base/log.h"
 #include "ostro/base/net/listen.h"
-#include "ostro/base/net/look_up.h"
 
 namespace ostro::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kLeastAttempt{500}, kMostAttempt{10'000};  // to connect to one address
 constexpr std::chrono::seconds kAskAgain{2};                                   // for the addresses of a name
+constexpr std::chrono::milliseconds kMostOfAQuestion{200};  // where older addresses are known
 
 void set_option(const Socket& socket, int level, int name) {
   const int on = 1;
@@ -50,6 +51,38 @@ int try_connect(const Socket& socket, const addrinfo& address, Clock::time_point
   socklen_t size = sizeof failed;
   getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &failed, &size);
   return failed;
+}
+
+// Tries each address once, until the deadline; the socket is not open when none was reached, and `failed` is
+// the error of the last.
+Socket try_each(KnownAddresses& addresses, Clock::time_point deadline, int& failed) {
+  std::vector<const addrinfo*> list;
+  for (const addrinfo* a = addresses.list.get(); a != nullptr; a = a->ai_next) list.push_back(a);
+  for (size_t left = list.size(); left > 0; --left) {
+    addresses.first %= list.size();
+    const addrinfo& address = *list[addresses.first];
+    // One that nothing answers, of IPv6 for instance, must not take the time of the others.
+    const auto now = Clock::now();
+    const auto share = std::clamp<Clock::duration>((deadline - now) / static_cast<int64_t>(left),
+                                                   kLeastAttempt, kMostAttempt);
+    const auto until = std::min(deadline, now + share);
+    Socket socket = new_socket(address);
+    failed = try_connect(socket, address, until);
+    if (failed == 0) {
+      set_option(socket, IPPROTO_TCP, TCP_NODELAY);
+      return socket;
+    }
+    // One that had little time at the end is the first of the next attempt.
+    if (failed == ETIMEDOUT && until == deadline && until - now < kLeastAttempt) break;
+    ++addresses.first;
+  }
+  return {};
+}
+
+// Asks for newer addresses; those that are known stay when no answer comes soon.
+void ask_shortly(const std::string& host, int port, Clock::time_point deadline, KnownAddresses& addresses) {
+  auto newer = look_up_until(host, port, std::min(deadline, Clock::now() + kMostOfAQuestion));
+  if (newer.ok()) addresses.list = std::move(*newer);
 }
 
 }  // namespace
@@ -114,40 +147,35 @@ Result<Socket> accept_from(const Socket& listener) {
   return socket;
 }
 
-Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline) {
+Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline,
+                          KnownAddresses* known, const std::string& what) {
   const std::string place = host_and_port(host, port);
-  ASSIGN_OR_RETURN(AddressList list, look_up_late(host, port, "the coordinator at " + place, deadline));
+  KnownAddresses none;
+  KnownAddresses& addresses = known != nullptr ? *known : none;
+  if (addresses.list) {
+    ask_shortly(host, port, deadline, addresses);
+  } else {
+    ASSIGN_OR_RETURN(addresses.list,
+                     look_up_late(host, port, fmt::format("the {} at {}", what, place), deadline));
+  }
   Clock::time_point again = Clock::now() + kAskAgain;
   const Clock::time_point notice = Clock::now() + std::chrono::seconds(2);
   bool told = false;
   while (true) {
     int failed = 0;
-    int64_t left = 0;  // to try in this round
-    for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) ++left;
-    for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
-      // One that nothing answers, of IPv6 for instance, must not take the time of the others.
-      const auto now = Clock::now();
-      const auto until = std::min(deadline, now + std::clamp<Clock::duration>((deadline - now) / left--,
-                                                                              kLeastAttempt, kMostAttempt));
-      Socket socket = new_socket(*address);
-      failed = try_connect(socket, *address, until);
-      if (failed == 0) {
-        set_option(socket, IPPROTO_TCP, TCP_NODELAY);
-        return socket;
-      }
-    }
+    if (Socket socket = try_each(addresses, deadline, failed); socket.fd() >= 0) return socket;
     if (Clock::now() >= deadline)
-      return io_error(fmt::format("no coordinator at {}: {}", place, std::strerror(failed)));
+      return io_error(fmt::format("no {} at {}: {}", what, place, std::strerror(failed)));
     // A worker may be started before its coordinator.
     if (Clock::now() >= notice && !std::exchange(told, true)) {
       const auto seconds = std::chrono::ceil<std::chrono::seconds>(deadline - Clock::now());
-      log_info(fmt::format("no coordinator at {} yet ({}): waiting for it, at most {} s more", place,
+      log_info(fmt::format("no {} at {} yet ({}): waiting for it, at most {} s more", what, place,
                            std::strerror(failed), seconds.count()));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (Clock::now() < again) continue;
     // It may have moved: another one in its place has another address.
-    if (auto newer = look_up_until(host, port, deadline); newer.ok()) list = std::move(*newer);
+    ask_shortly(host, port, deadline, addresses);
     again = Clock::now() + kAskAgain;
   }
 }

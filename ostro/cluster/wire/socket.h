@@ -6,6 +6,7 @@
 
 #include "ostro/base/error.h"
 #include "ostro/base/net/host_port.h"
+#include "ostro/base/net/look_up.h"
 
 namespace ostro::cluster {
 
@@ -54,10 +55,19 @@ int port_of(const Socket& socket);
 // The next connection that waits at a listening socket; kBusy when there is none, kIo when the system
 // refuses.
 Result<Socket> accept_from(const Socket& listener);
+// What is kept from one connect_to() to the next for the same place, so that short attempts do not begin from
+// nothing: a name server may be away meanwhile, and each attempt may have time for few of many addresses.
+struct KnownAddresses {
+  AddressList list;  // null: none yet
+  size_t first = 0;  // the number of the one that is tried first: where the last attempt came to
+};
+
 // Connects to the first of the host's addresses that can be reached; tries again while its name has no
-// address or no process listens, and logs this after two seconds. Errors: kInvalidArgument for a text that is
-// no host, kIo at the deadline.
-Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline);
+// address or no process listens, and logs this after two seconds. With `known` it waits for no name server
+// while there are older addresses. `what` listens there, for messages. Errors: kInvalidArgument for a text
+// that is no host, kIo at the deadline.
+Result<Socket> connect_to(const std::string& host, int port, Clock::time_point deadline,
+                          KnownAddresses* known = nullptr, const std::string& what = "coordinator");
 
 // The time `timeout` from now; at most ten years, so that any number of milliseconds may be given.
 Clock::time_point deadline_after(std::chrono::milliseconds timeout);

@@ -33,7 +33,7 @@ Status LeafSharing::before_step(int64_t leaves) {
   if (!plan.options.measured_shares) return Status();
   if (keeper_ == nullptr || epoch_ != crew_.epoch().number) {
     keeper_ = std::make_unique<ShareKeeper>(plan.slices_of_sharers(),
-                                            known_by_place(plan, crew_.known_leaf_seconds()),
+                                            known_by_place(plan, crew_.known_leaf_seconds()), plan.shares,
                                             plan.options.slice_partials > 0);
     epoch_ = crew_.epoch().number;
   }

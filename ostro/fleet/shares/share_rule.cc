@@ -53,8 +53,12 @@ std::vector<int64_t> with_fewer_sums(std::vector<int64_t> counts, const std::vec
   return counts;
 }
 
-ShareKeeper::ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds, bool keeps_slices)
-    : slices_(std::move(slices)), keeps_slices_(keeps_slices), times_(slices_.size()) {
+ShareKeeper::ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds, LeafShares shares,
+                         bool keeps_slices)
+    : slices_(std::move(slices)),
+      keeps_slices_(keeps_slices),
+      times_(slices_.size()),
+      shares_(std::move(shares)) {
   for (size_t place = 0; place < std::min(times_.size(), seconds.size()); ++place)
     times_[place].add(seconds[place]);
 }
@@ -149,6 +153,7 @@ std::optional<LeafShares> ShareKeeper::next(int64_t leaves) {
       *std::min_element(choices.begin(), choices.end(),
                         [&](const LeafShares& a, const LeafShares& b) { return lasts(a) < lasts(b); });
   if (computing + beside < kGain * lasts(best)) return std::nullopt;
+  if (best.counts(leaves, workers()) == shares_.counts(leaves, workers())) return std::nullopt;
   shares_ = best;
   steps_ = RecentTimes();
   noted_ = 0;

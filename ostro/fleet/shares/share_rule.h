@@ -34,14 +34,16 @@ class ShareKeeper {
   static constexpr double kGain = 1.1;
   static constexpr int64_t kSteps = 4;
 
-  // For an epoch with these workers, which begin with even shares. `slices`: the slice of each place,
-  // ascending. `seconds`: times of leaves that are known from before. `keeps_slices`: each slice keeps the
-  // leaves that it has with even shares; its workers may have others (numerics.slice_partials).
-  ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds, bool keeps_slices = false);
+  // For an epoch with these workers, which have `shares` now. `slices`: the slice of each place, ascending.
+  // `seconds`: times of leaves that are known from before. `keeps_slices`: each slice keeps the leaves that
+  // it has with even shares; its workers may have others (numerics.slice_partials).
+  ShareKeeper(std::vector<int64_t> slices, const std::vector<double>& seconds, LeafShares shares = {},
+              bool keeps_slices = false);
 
   // Takes what a step took: each place for a leaf, and the whole step.
   void note(const std::vector<double>& leaf_seconds, double step_seconds);
-  // The shares for the next step, of `leaves` leaves, when they are to change; they count as taken.
+  // The shares for the next step, of `leaves` leaves, when some worker is to have another number of them;
+  // they count as taken.
   std::optional<LeafShares> next(int64_t leaves);
 
   const LeafShares& shares() const { return shares_; }

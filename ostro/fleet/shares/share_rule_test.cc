@@ -172,6 +172,17 @@ TEST_CASE("keeper: times from before count at the begin of an epoch; unknown one
   CHECK_FALSE(alone.next(7));
 }
 
+// A state that begins again within an epoch keeps the shares that its workers have.
+TEST_CASE("keeper: one that begins with unequal shares keeps them, or goes back to even ones") {
+  const std::vector<double> fast{0.01, 0.02, 0.04}, equal{0.02, 0.02, 0.02};
+  ShareKeeper keeper({0, 0, 0}, fast, LeafShares({4, 2, 1}));
+  CHECK_FALSE(keeper.next(7));  // they are right
+  ShareKeeper unknown({0, 0, 0}, {0, 0, 0}, LeafShares({4, 2, 1}));
+  CHECK(after(unknown, 4, 7, equal) == std::vector<int64_t>{2, 2, 3});
+  ShareKeeper even({0, 0, 0}, fast);
+  CHECK(even.next(7));  // the control
+}
+
 TEST_CASE("keeper: slices keep their leaves where sending is dear; inside them speed decides") {
   const std::vector<double> seconds{0.01, 0.03, 0.02, 0.06};
   ShareKeeper cheap({0, 0, 1, 1}, {});
@@ -179,9 +190,9 @@ TEST_CASE("keeper: slices keep their leaves where sending is dear; inside them s
   ShareKeeper dear({0, 0, 1, 1}, {});
   CHECK(after(dear, 5, 16, seconds, 0.12) == std::vector<int64_t>{6, 2, 6, 2});
   // Leaves that went to another slice would leave the groups of numerics.slice_partials.
-  ShareKeeper rounded({0, 0, 1, 1}, {}, true);
+  ShareKeeper rounded({0, 0, 1, 1}, {}, {}, true);
   CHECK(after(rounded, 5, 16, seconds) == std::vector<int64_t>{6, 2, 6, 2});
-  ShareKeeper one_slice({0, 0, 0, 0}, {}, true);
+  ShareKeeper one_slice({0, 0, 0, 0}, {}, {}, true);
   CHECK(after(one_slice, 5, 16, seconds) == fastest_counts(16, seconds));
 }
 

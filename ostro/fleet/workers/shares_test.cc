@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 #include <stdlib.h>
 
+#include <numeric>
 #include <random>
+#include <set>
 
 #include "ostro/fleet/workers/workers_for_test.h"
 
@@ -83,6 +85,28 @@ TEST_CASE("shares: checked leaves are those of their owners, whatever they have"
   RowShare share{.rows = 2, .workers = 3, .place = 1};
   share.shares = options.shares;
   CHECK(share.of(2 * kLeaves, 1) == std::vector<std::pair<int64_t, int64_t>>{{2, 12}});
+  // With them those of each leaf, too, that it may have to compute: by the owners that unequal shares give.
+  const std::vector<int64_t> counts{2, 1, 1, 1, 1, 1};
+  const auto needed = [&](int64_t place, int64_t step, const LeafShares& shares) {
+    const int64_t begin = std::accumulate(counts.begin(), counts.begin() + place, int64_t{0});
+    std::set<int64_t> leaves;
+    for (int64_t i = 0; i < counts[static_cast<size_t>(place)]; ++i) leaves.insert(begin + i);
+    for (const CheckedLeaf& checked : checked_leaves(options.check, step, kLeaves, 6, shares))
+      if (checked.may_run(place)) leaves.insert(checked.leaf);
+    return leaves;
+  };
+  int others = 0;
+  for (int64_t step = 1; step <= 20; ++step)
+    for (int64_t place = 0; place < 6; ++place) {
+      const RowShare own{
+          .rows = 2, .workers = 6, .place = place, .check = options.check, .shares = LeafShares(counts)};
+      std::set<int64_t> read;
+      for (const auto& [first, last] : own.of(2 * kLeaves, step))
+        for (int64_t row = first; row < last; row += 2) read.insert(row / 2);
+      CHECK(read == needed(place, step, own.shares));
+      others += read == needed(place, step, {}) ? 0 : 1;
+    }
+  CHECK(others > 0);  // the control: even shares give other owners, and so other checkers
 }
 
 TEST_CASE("shares: controls that must fail: leaves or partial sums in another order") {

@@ -96,6 +96,9 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
     auto group = dist::connect_gloo(
         mesh, epoch.rank, member_.store(epoch.number),
         i == 0 ? fmt::format("gloo/{}", epoch.number) : fmt::format("gloo/{}/{}", epoch.number, i), options);
+    // Those that are made do not wait for their peers to leave: the fault is to be told at once.
+    if (!group.ok())
+      for (const auto& made : groups) made->abort(group.error().message());
     // One that did not come in time is lost, for this epoch at least.
     if (!group.ok() && group.error().code() == ErrorCode::kBusy && !given_up_())
       return io_error(group.error().message());

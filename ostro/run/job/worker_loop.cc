@@ -41,8 +41,15 @@ Result<dist::Reach> reach_of(const WorkerRequest& request, dist::Relay& relay) {
     reach.advertised = *advertised;
   }
   // What is wrong is told here, not by peers that wait for connections that never come.
+  const bool listens = reach.use != dist::RelayUse::kAlways;
   if (const Status usable = dist::check_reach(reach); !usable.ok())
-    return usable.error().with_context(options.worker_ports ? "--bind and trainer.worker_ports" : "--bind");
+    return usable.error().with_context(!listens               ? "--advertise"
+                                       : options.worker_ports ? "--bind and trainer.worker_ports"
+                                                              : "--bind");
+  if (!listens && options.worker_ports)
+    log_info(fmt::format(
+        "trainer.worker_ports: {} is not used: with trainer.relay: always this worker does not listen",
+        *options.worker_ports));
   return reach;
 }
 
@@ -223,6 +230,7 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
                    cluster::Member::join(request.coordinator.host, request.coordinator.port, request.secret,
                                          hello, request.patience, request.config.trainer.tls.has_value()));
   member->report(progress_now);
+  relay.follow([&member = *member] { return member.coordinator_address(); });
   // For its goodput: what was before this job is not its time.
   const std::string state_file = io::join_path(directory, cluster::kClusterFile);
   if (const auto state = cluster::read_cluster_file(context.fs, state_file); state.ok())

@@ -48,7 +48,9 @@ void MeshOptions::visit_options(config::OptionTable& t) {
       .other("layer");
   t.add(&slice_overlap, "slice_overlap", Effect::kPlan, "",
         "with exchange: step and workers in several slices: send parameters between slices layer by layer "
-        "while the first leaf is computed, and gradients while the backward pass of the last one goes on")
+        "while the first leaf is computed, and gradients while the backward pass of the last one goes on. "
+        "trainer.shares: measured and trainer.cross_check turn it off: they need leaves without exchanges "
+        "beside them")
       .other("false")
       .since_default("true");
   t.add(&slice_connections, "slice_connections", Effect::kPlan, "1 to 16",
@@ -78,7 +80,8 @@ void ShardingOptions::visit_options(config::OptionTable& t) {
   t.add(&shares, "shares", Effect::kPlan, "",
         "how many microbatches of a step each worker runs. even: all as many. measured: a slow worker fewer, "
         "by the time that a microbatch takes on each; shares change in mid-run when a step would be shorter "
-        "by a tenth. Needs mesh.exchange: step, and memory for more partial sums")
+        "by a tenth. Needs mesh.exchange: step, and memory for more partial sums, and turns "
+        "mesh.slice_overlap off, since times of leaves must not contain those of exchanges")
       .since_default("even")
       .other("measured");
 }

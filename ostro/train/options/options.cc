@@ -218,11 +218,11 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
         "is free on its machine, so that a firewall need let no other through; null: at any free port")
       .since_default("null")
       .other("29500-29999");
-  t.add(
-       &relay, "relay", Effect::kOutput, "",
-       "workers of ostro launch that do not reach each other connect through the coordinator, which passes "
-       "their bytes on. auto: those that cannot connect directly; always: all; null: only those of which one "
-       "has always")
+  t.add(&relay, "relay", Effect::kOutput, "",
+        "workers of ostro launch that do not reach each other connect through the coordinator, which passes "
+        "their bytes on. auto: those of which one has auto and that cannot connect directly; always: all; "
+        "null: "
+        "only those of which the other has auto or always")
       .since_default("null")
       .other("auto");
   t.add(&metrics_listen, "metrics_listen", Effect::kOutput, "",
