@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <set>
 
 #include "ostro/chain/chain.h"
 #include "ostro/cpu/engine/engine.h"
@@ -109,14 +110,20 @@ TEST_CASE("four workers on other meshes, without copies of their cells, with an 
 
 TEST_CASE("workers in two slices, with both schedules, in a memory that the host cannot address") {
   const auto near = near_engine();
-  const Trained expected = train(*near, nano({}), 1, 100);
-  for (const char* mesh : {"{}", "{axes: {replica: 2, data: 2}, exchange: layer}"}) {
-    CAPTURE(std::string(mesh));
-    FarEngine far(near_engine());
-    const Trained got = train(far, nano({{"trainer.mesh", mesh}}), 4, 5, {"a", "a", "b", "b"});
-    CHECK(got.hash == expected.hash);
-    CHECK(got.entries == expected.entries);
+  std::set<std::string> hashes;
+  for (const char* groups : {"0", "2"}) {
+    const Trained expected = train(*near, nano({{"numerics.slice_partials", groups}}), 1, 100);
+    hashes.insert(expected.hash);
+    for (const char* mesh : {"{}", "{axes: {replica: 2, data: 2}, exchange: layer}"}) {
+      CAPTURE(std::string(mesh));
+      FarEngine far(near_engine());
+      const auto config = nano({{"trainer.mesh", mesh}, {"numerics.slice_partials", groups}});
+      const Trained got = train(far, config, 4, 5, {"a", "a", "b", "b"});
+      CHECK(got.hash == expected.hash);
+      CHECK(got.entries == expected.entries);
+    }
   }
+  CHECK(hashes.size() == 2);
 }
 
 TEST_CASE("the self-test's hashes, from a memory that the host cannot address") {
