@@ -264,8 +264,8 @@ class Check {
   // Whether a worker of this host would listen for others in a way that can be tried here; says why not.
   bool is_tried(size_t i) {
     const std::string& advertised = request_.hosts[i].advertise;
-    if (advertised.empty()) return request_.listens;
-    if (!request_.listens) {
+    if (advertised.empty()) return listens_;
+    if (!listens_) {
       problem(i,
               fmt::format("advertise={} has no use with trainer.relay: always, with which its workers do not "
                           "listen; leave one out",
@@ -284,7 +284,7 @@ class Check {
   void ask_links() {
     std::vector<bool> tried;
     for (size_t i = 0; i < out_.hosts.size(); ++i) tried.push_back(is_tried(i));
-    if (!request_.listens)
+    if (!listens_)
       out_.notes.push_back(
           "links between the machines are not tried: with trainer.relay: always the coordinator passes all "
           "bytes on");
@@ -323,9 +323,10 @@ class Check {
     if (!listens) return;
     const int64_t bytes = is_measured(from, to) ? request_.link_bytes : 0;
     const std::string advice =
-        request_.relays ? ""
-                        : "a firewall may be between them: name the ports that it lets through in "
-                          "trainer.worker_ports, or let the coordinator pass bytes on (trainer.relay)";
+        !request_.relay.empty()
+            ? ""
+            : "a firewall may be between them: name the ports that it lets through in "
+              "trainer.worker_ports, or let the coordinator pass bytes on (trainer.relay)";
     const CheckJson question = {{"do", "send"},
                                 {"advice", advice},
                                 {"address", listens->value("address", address)},
@@ -335,7 +336,7 @@ class Check {
     std::optional<CheckJson> sent;
     if (ask(from, question))
       sent = answer(from, kLinkPatience, fmt::format("to {}: ", out_.hosts[to].name),
-                    request_.relays ? "the coordinator will pass their bytes on" : "");
+                    !request_.relay.empty() ? "the coordinator will pass their bytes on" : "");
     if (sent) {
       const double seconds = sent->value("seconds", 0.0);
       out_.links.push_back({from, to, bytes > 0 ? static_cast<double>(bytes) / std::max(seconds, 1e-9) : 0});
@@ -351,6 +352,7 @@ class Check {
 
   const Context& context_;
   const CheckRequest& request_;
+  const bool listens_ = request_.relay != "always";  // workers, for others
   std::vector<std::optional<LineProcess>> processes_;
   ClusterReport out_;
 };

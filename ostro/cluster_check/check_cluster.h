@@ -18,8 +18,7 @@ struct CheckRequest {
   std::vector<cluster::SshHost> hosts;
   std::vector<std::string> folders;  // that all machines, and this one, must share
   std::optional<std::string> ports;  // trainer.worker_ports, "": any; none: there is no configuration
-  bool relays = false;               // machines that do not reach each other connect through the coordinator
-  bool listens = true;               // false: all connect through the coordinator, and no machine listens
+  std::string relay;                 // trainer.relay; "": the coordinator passes no bytes on
   bool selftest = true;
   int64_t link_bytes = int64_t{32} << 20;  // sent over each link that is measured; 0: only connects
   // Starts the program of a host.

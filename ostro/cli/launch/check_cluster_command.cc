@@ -29,8 +29,7 @@ Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, con
   if (config != nullptr) {
     request.folders = shared_folders(*config);
     request.ports = config->trainer.worker_ports.value_or("");
-    request.relays = config->trainer.relay.has_value();
-    request.listens = config->trainer.relay != "always";
+    request.relay = config->trainer.relay.value_or("");
   }
   request.selftest = !call.no_selftest;
   request.link_bytes = call.link_mebibytes << 20;
