@@ -14,8 +14,7 @@ int simulate_command(Args args) {
   args.summary(
       "Says how long a step of a run takes on many hosts, what they send, what a run loses by failures, and "
       "what limits it.\nNothing is trained: clock and links are virtual. But for --calibrate, the same "
-      "options give the "
-      "same result.");
+      "options give the same result.");
   args.option("--hosts", &options.hosts, "N", "how many workers", Args::kRequired);
   args.option("--slices", &options.slices, "N",
               "groups of hosts of one size, with slow links between them (default 1)");
