@@ -69,7 +69,7 @@ class Loop {
   void handle_relay(Peer& peer, MessageReader& reader);
   void handle_hello(Peer& peer, MessageReader& reader);
   void handle_member(Peer& peer, MessageReader& reader);
-  void refuse(Peer& peer, const std::string& why);
+  void refuse(Peer& peer, const std::string& why, Kind kind = Kind::kRefused);
   void greet(Peer& peer);
   bool decide(Peer& peer);
   void warn_of_stranger(const std::string& why);

@@ -35,7 +35,7 @@ void Loop::handle_relay(Peer& peer, MessageReader& reader) {
         "raise that of the coordinator (ulimit -n), or let more workers connect directly",
         relay_.limits().ends);
     warn_of_stranger(full);
-    return refuse(peer, full);
+    return refuse(peer, full, Kind::kNoRelay);
   }
   std::optional<Socket> socket = peer.channel.release();
   if (!socket) return lose(peer, "it does not follow the protocol of a worker");
@@ -132,8 +132,8 @@ void Loop::warn_of_stranger(const std::string& why) {
   log_warning("a worker is refused: " + why);
 }
 
-void Loop::refuse(Peer& peer, const std::string& why) {
-  push(peer, Message(Kind::kRefused).text(shortened(why, kMostBytesOfReason)).bytes());
+void Loop::refuse(Peer& peer, const std::string& why, Kind kind) {
+  push(peer, Message(kind).text(shortened(why, kMostBytesOfReason)).bytes());
   peer.stage = Stage::kLeaving;
 }
 

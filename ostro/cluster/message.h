@@ -59,6 +59,8 @@ enum class Kind : uint8_t {
   kRelayed,  // what follows comes from the other worker
   // member to coordinator
   kTells,  // what has happened
+  // coordinator to worker
+  kNoRelay,  // why there is no place at the relay now
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

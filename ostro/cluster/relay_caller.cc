@@ -86,10 +86,12 @@ class Call final : public dist::RelayCall {
       pollfd there{fd(), POLLOUT, 0};
       const bool ready = ::poll(&there, 1, 0) > 0;
       const int failed = ready ? dist::connect_error(socket_) : 0;
-      if (next_ > 0 && (failed != 0 || (!ready && Clock::now() > since_ + kMostOfAnAttempt))) {
+      const bool late = !ready && Clock::now() > since_ + kMostOfAnAttempt;
+      if (next_ > 0 && (failed != 0 || late)) {
         RETURN_IF_ERROR(begin());
         return false;
       }
+      if (late && address_) return io_error("connecting to it: no answer");  // the next attempt is otherwise
       if (!ready) return false;
       if (failed != 0) return io_error(fmt::format("connecting to it: {}", std::strerror(failed)));
       connecting_ = false;
@@ -144,6 +146,7 @@ class Call final : public dist::RelayCall {
   Result<bool> handle(const std::string& message) {
     MessageReader reader(message);
     if (reader.kind() == Kind::kRefused) return invalid_argument(std::string(reader.text()));
+    if (reader.kind() == Kind::kNoRelay) return io_error(std::string(reader.text()));  // others may leave
     const bool greets = reader.kind() == Kind::kChallenge || reader.kind() == Kind::kSecured;
     if (greets && !greeted_) {
       greeted_ = true;

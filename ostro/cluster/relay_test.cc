@@ -167,7 +167,7 @@ TEST_CASE("a relay that is full refuses, says so, and leaves its pairs and membe
   auto more = job.call("h/", 0, 1);
   const Status refused = joined(*more);
   REQUIRE(!refused.ok());
-  CHECK(refused.error().code() == ErrorCode::kInvalidArgument);
+  CHECK(refused.error().code() == ErrorCode::kIo);
   CHECK_MESSAGE(
       refused.error().message().find("the relay has 2 connections, and takes no more") != std::string::npos,
       refused.error().message());

@@ -111,8 +111,6 @@ Status Handshake::turn() {
       return io_error(fmt::format("lost worker {}: connecting to it: {}", peer_, std::strerror(failed)));
     connecting_ = false;
   }
-  char first;
-  answered_ = answered_ || ::recv(fd(), &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
   if (peer_socket_.session && !peer_socket_.session->established()) {
     RETURN_IF_ERROR(secure());
     if (!peer_socket_.session->established()) return Status();

@@ -44,8 +44,9 @@ class Handshake {
   bool came() const { return came_; }
   // Whether the connection that this worker begins is not made yet.
   bool connecting() const { return connecting_; }
-  // Whether any byte has come from the other side.
-  bool answered() const { return answered_; }
+  // Whether the other side speaks TLS with a certificate of this job. Without TLS its answer ends the
+  // handshake.
+  bool answered() const { return !binding_.empty(); }
   // Of one that came: the address that it came from.
   const std::string& from() const { return from_; }
   std::chrono::steady_clock::time_point since() const { return since_; }
@@ -65,7 +66,7 @@ class Handshake {
   PeerSocket peer_socket_;
   const HandshakeNames* names_;
   int64_t peer_;
-  bool came_, connecting_, answered_ = false;
+  bool came_, connecting_;
   bool told_ = false, done_ = false;  // the peer has said who it is; it has said all
   Status verdict_;                    // of its proof
   Nonce nonce_;

@@ -294,11 +294,23 @@ TEST_CASE("the relay is between two that cannot connect when either of them has 
   }
 }
 
-// Something accepts at the address of worker 0 and says nothing, as a firewall may whose machine is gone.
-TEST_CASE("with auto the relay is between those of whom one is accepted and hears nothing") {
-  const Listener silent = listen_at("127.0.0.1", 16).value();
-  const int port = std::stoi(silent.port);
-  for (const bool tls : {false, true}) {
+// Something accepts at the address of worker 0 and says nothing, as a firewall may whose machine is gone; or
+// a program of another kind is there, which greets and waits.
+TEST_CASE("with auto the relay is between those of whom one is accepted and hears no worker") {
+  const Listener other = listen_at("127.0.0.1", 16).value();
+  const int port = std::stoi(other.port);
+  std::atomic<bool> stopped = false, greets = false;
+  std::thread accepts([&] {
+    std::vector<Socket> open;
+    pollfd wait{other.socket.fd(), POLLIN, 0};
+    while (!stopped) {
+      if (::poll(&wait, 1, 10) <= 0) continue;
+      open.push_back(accept_from(other));
+      if (greets) CHECK(::send(open.back().fd(), "220 mail\r\n", 10, MSG_NOSIGNAL) == 10);
+    }
+  });
+  for (const auto& [tls, greeting] : {std::pair(false, false), {true, false}, {false, true}}) {
+    greets = greeting;
     const PortRange own = free_ports(1);
     PairRelay relay;
     const std::vector<std::string> ends = outcomes(
@@ -320,6 +332,8 @@ TEST_CASE("with auto the relay is between those of whom one is accepted and hear
     CHECK(ends == std::vector<std::string>{"works", "works"});
     CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
   }
+  stopped = true;
+  accepts.join();
 }
 
 // Another program is at the address that worker 0 tells the others, as another machine behind a gateway may

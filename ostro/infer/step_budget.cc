@@ -29,9 +29,12 @@ int64_t StepBudget::rows() const {
   return rows_within(std::max(seconds_, kLeastSteps * times_[place_of(kLeast)]));
 }
 
+// Fewer rows take no longer, so that a time of a busy machine does not stay where only larger steps are made.
 void StepBudget::measured(int64_t rows, double seconds) {
   const size_t at = place_of(padded_rows(rows));
   times_[at] = times_[at] > 0 ? times_[at] + kNew * (seconds - times_[at]) : seconds;
+  for (size_t i = place_of(kLeast); i < at; ++i)
+    times_[i] = times_[i] > 0 ? std::min(times_[i], times_[at]) : times_[at];
   for (size_t i = at + 1; i < times_.size(); ++i) times_[i] *= kForgotten;
 }
 

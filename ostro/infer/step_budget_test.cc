@@ -37,8 +37,9 @@ TEST_CASE("where no answer waits for a token, steps are longer") {
 
 TEST_CASE("a machine that was busy is tried again") {
   StepBudget budget(0.05, 512);
-  settled(budget, 0.5, 1e-4, 5);
-  CHECK(settled(budget, 0.001, 1e-5, 400) == 512);
+  CHECK(settled(budget, 0.5, 0.05, 20) == 64);     // 3.7 s; 128 would take 6.9 s, 16 take 1.3 s
+  CHECK(settled(budget, 0.01, 1e-3, 50) == 64);    // what 16 took is no measure any more
+  CHECK(settled(budget, 0.01, 1e-3, 700) == 256);  // 128 took 6.9 s, which is forgotten
 }
 
 }  // namespace

@@ -110,10 +110,10 @@ TEST_CASE("four workers on other meshes, without copies of their cells, with an 
 
 TEST_CASE("workers in two slices, with both schedules, in a memory that the host cannot address") {
   const auto near = near_engine();
-  std::set<std::string> hashes;
+  std::set<std::string> first_steps;  // without the configuration, which differs anyway
   for (const char* groups : {"0", "2"}) {
     const Trained expected = train(*near, nano({{"numerics.slice_partials", groups}}), 1, 100);
-    hashes.insert(expected.hash);
+    first_steps.insert(expected.entries.at(0));
     for (const char* mesh : {"{}", "{axes: {replica: 2, data: 2}, exchange: layer}"}) {
       CAPTURE(std::string(mesh));
       FarEngine far(near_engine());
@@ -123,7 +123,7 @@ TEST_CASE("workers in two slices, with both schedules, in a memory that the host
       CHECK(got.entries == expected.entries);
     }
   }
-  CHECK(hashes.size() == 2);
+  CHECK(first_steps.size() == 2);
 }
 
 TEST_CASE("the self-test's hashes, from a memory that the host cannot address") {

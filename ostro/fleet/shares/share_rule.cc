@@ -153,7 +153,6 @@ std::optional<LeafShares> ShareKeeper::next(int64_t leaves) {
       *std::min_element(choices.begin(), choices.end(),
                         [&](const LeafShares& a, const LeafShares& b) { return lasts(a) < lasts(b); });
   if (computing + beside < kGain * lasts(best)) return std::nullopt;
-  if (best.counts(leaves, workers()) == shares_.counts(leaves, workers())) return std::nullopt;
   shares_ = best;
   steps_ = RecentTimes();
   noted_ = 0;

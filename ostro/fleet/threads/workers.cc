@@ -30,7 +30,7 @@ class WorkerRunner final : public train::StepRunner {
     for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
       workers_.push_back(std::make_unique<Worker>(plan_, rank));
     if (plan_.options.measured_shares)
-      keeper_.emplace(plan_.slices_of_sharers(), std::vector<double>(), LeafShares(),
+      keeper_.emplace(plan_.slices_of_sharers(), std::vector<double>(), plan_.shares,
                       plan_.options.slice_partials > 0);
   }
 

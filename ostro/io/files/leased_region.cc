@@ -54,7 +54,11 @@ class Keeper {
   }
   // The thread that gets the signal for leases.
   pid_t thread() const { return thread_; }
-  void wake() const { ::syscall(SYS_tgkill, ::getpid(), thread_, signal()); }
+  void wake() const {
+    // No queue has room: SIGIO needs none.
+    if (::syscall(SYS_tgkill, ::getpid(), thread_, signal()) != 0)
+      ::syscall(SYS_tgkill, ::getpid(), thread_, SIGIO);
+  }
 
   static int signal() { return SIGRTMIN + 7; }  // + 6 is that of base/watch/stacks.h
 
