@@ -43,7 +43,7 @@ Result<dist::Reach> reach_of(const WorkerRequest& request, dist::Relay& relay) {
   // What is wrong is told here, not by peers that wait for connections that never come.
   const bool listens = reach.use != dist::RelayUse::kAlways;
   if (const Status usable = dist::check_reach(reach); !usable.ok())
-    return usable.error().with_context(!listens               ? "--advertise"
+    return usable.error().with_context(!listens               ? "--advertise (OSTRO_ADVERTISE)"
                                        : options.worker_ports ? "--bind and trainer.worker_ports"
                                                               : "--bind");
   if (!listens && options.worker_ports)
