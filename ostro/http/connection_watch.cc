@@ -93,6 +93,12 @@ void ConnectionWatch::end(int socket) {
   if (sockets_.erase(socket) > 0) ::epoll_ctl(epoll_, EPOLL_CTL_DEL, socket, nullptr);
 }
 
+bool ConnectionWatch::shut_down_all() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [socket, watched] : sockets_) shut_down(socket, watched);
+  return sockets_.empty();
+}
+
 // The server closes it then.
 void ConnectionWatch::shut_down(int socket, Watched& watched) {
   ::shutdown(socket, SHUT_RDWR);

@@ -36,6 +36,8 @@ class ConnectionWatch {
   void answer(int socket, std::chrono::milliseconds limit);
   // The socket is about to be closed. Nothing is called for it any more, but a call may be on its way.
   void end(int socket);
+  // Shuts down all connections that there are. Returns whether there are none.
+  bool shut_down_all();
 
  private:
   struct Watched {

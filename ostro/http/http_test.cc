@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -67,6 +68,30 @@ TEST_CASE("what is no request, or too long a one, ends its connection and nothin
     client.say(text);
   }
   CHECK(answer(server->port(), "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("\r\n\r\n/"));
+}
+
+// libmicrohttpd 0.9.75 dies of it, unless connections have ended before it stops.
+TEST_CASE("a server may stop while faulty requests arrive") {
+  const std::string too_long = "GET /" + std::string(8000, 'a') + " HTTP/1.1\r\n\r\n";
+  for (int round = 0; round < 200; ++round) {
+    auto server = started(echo, {.memory = 4096});
+    std::vector<std::thread> clients;
+    std::atomic<int> connected = 0;
+    for (int i = 0; i < 4; ++i)
+      clients.emplace_back([&, port = server->port()] {
+        std::vector<std::unique_ptr<Client>> all;
+        for (int j = 0; j < 24; ++j) all.push_back(std::make_unique<Client>(port));
+        ++connected;
+        for (const auto& one : all) {
+          one->say(too_long);
+          std::this_thread::sleep_for(std::chrono::microseconds(20));
+        }
+      });
+    while (connected < 4) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * (round % 8)));
+    server = nullptr;
+    for (std::thread& client : clients) client.join();
+  }
 }
 
 TEST_CASE("a header that does not end in time ends its connection, and others are answered meanwhile") {

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "ostro/http/connection_watch.h"
 #include "ostro/http/listening_socket.h"
@@ -18,6 +19,8 @@
 
 namespace ostro::http {
 namespace {
+
+constexpr std::chrono::seconds kMostToEnd{5};  // of all connections when the server stops
 
 using SharedExchange = std::shared_ptr<MicroExchange>;
 
@@ -60,7 +63,10 @@ class MicroServer final : public Server {
     }
     if (daemon_ == nullptr) return;
     if (address_.is_unix()) ::unlink(address_.host.c_str());  // before another server can take the path
-    MHD_stop_daemon(daemon_);                                 // closes the socket
+    const MHD_socket listening = MHD_quiesce_daemon(daemon_);
+    end_connections();
+    MHD_stop_daemon(daemon_);
+    if (listening != MHD_INVALID_SOCKET) ::close(listening);
   }
 
   bool run(int socket) {
@@ -83,6 +89,14 @@ class MicroServer final : public Server {
   }
 
  private:
+  // A daemon of libmicrohttpd 0.9.75 that is being stopped answers no faulty request: it reads an answer that
+  // is not there, and the process dies. So its connections end before.
+  void end_connections() {
+    const auto until = std::chrono::steady_clock::now() + kMostToEnd;
+    while (!watch_.shut_down_all() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
   static void on_connection(void* self, MHD_Connection* connection, void**,
                             MHD_ConnectionNotificationCode code) {
     auto& server = *static_cast<MicroServer*>(self);
