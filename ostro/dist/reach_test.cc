@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -251,47 +252,41 @@ class FarKeyValue final : public KeyValue {
   MemoryKeyValue near_;
 };
 
+// Two workers work through the relay: worker 0 tells `told`, where worker 1 does not reach it.
+void check_relayed(const AdvertisedHost& told, const std::function<void(int64_t rank, GlooOptions&)>& more,
+                   KeyValue* store = nullptr) {
+  const PortRange own = free_ports(1);
+  PairRelay relay;
+  const std::vector<std::string> ends = outcomes(
+      2,
+      [&](int64_t rank) {
+        GlooOptions options;
+        options.reach.relay = &relay;
+        options.connect_timeout = std::chrono::minutes(2);
+        if (rank == 0) options.reach.ports = own, options.reach.advertised = told;
+        more(rank, options);
+        return options;
+      },
+      work_some, store);
+  CHECK(ends == std::vector<std::string>{"works", "works"});
+  CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+}
+
 TEST_CASE("with auto workers whose store is far away, or who cannot resolve a name, find the relay") {
   for (const char* host : {"127.0.0.1", "nowhere.invalid"}) {
-    const PortRange nothing = free_ports(1), own = free_ports(1);
-    PairRelay relay;
     FarKeyValue store;
-    const std::vector<std::string> ends = outcomes(
-        2,
-        [&](int64_t rank) {
-          GlooOptions options;
-          options.reach.relay = &relay;
-          options.reach.use = RelayUse::kAuto;
-          options.connect_timeout = std::chrono::minutes(2);
-          if (rank == 0) options.reach.ports = own, options.reach.advertised = AdvertisedHost{host, nothing};
-          return options;
-        },
-        work_some, &store);
-    CHECK(ends == std::vector<std::string>{"works", "works"});
-    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+    check_relayed(
+        {host, free_ports(1)}, [](int64_t, GlooOptions& options) { options.reach.use = RelayUse::kAuto; },
+        &store);
   }
 }
 
 // In which order workers join is chance, so it must not decide which of two options counts.
 TEST_CASE("the relay is between two that cannot connect when either of them has auto") {
-  for (const int64_t automatic : {int64_t{0}, int64_t{1}}) {
-    const PortRange nothing = free_ports(1), own = free_ports(1);
-    PairRelay relay;
-    const std::vector<std::string> ends = outcomes(
-        2,
-        [&](int64_t rank) {
-          GlooOptions options;
-          options.reach.relay = &relay;
-          if (rank == automatic) options.reach.use = RelayUse::kAuto;
-          options.connect_timeout = std::chrono::minutes(2);
-          if (rank == 0)
-            options.reach.ports = own, options.reach.advertised = AdvertisedHost{"127.0.0.1", nothing};
-          return options;
-        },
-        work_some);
-    CHECK(ends == std::vector<std::string>{"works", "works"});
-    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
-  }
+  for (const int64_t automatic : {int64_t{0}, int64_t{1}})
+    check_relayed({"127.0.0.1", free_ports(1)}, [&](int64_t rank, GlooOptions& options) {
+      if (rank == automatic) options.reach.use = RelayUse::kAuto;
+    });
 }
 
 // Something accepts at the address of worker 0 and says nothing, as a firewall may whose machine is gone; or
@@ -311,26 +306,12 @@ TEST_CASE("with auto the relay is between those of whom one is accepted and hear
   });
   for (const auto& [tls, greeting] : {std::pair(false, false), {true, false}, {false, true}}) {
     greets = greeting;
-    const PortRange own = free_ports(1);
-    PairRelay relay;
-    const std::vector<std::string> ends = outcomes(
-        2,
-        [&](int64_t rank) {
-          GlooOptions options;
-          options.reach.relay = &relay;
-          options.reach.use = RelayUse::kAuto;
-          options.secret = "secret";
-          options.tls = tls;
-          options.reach.patience = milliseconds(200);
-          options.connect_timeout = std::chrono::minutes(2);
-          if (rank == 0)
-            options.reach.ports = own,
-            options.reach.advertised = AdvertisedHost{"127.0.0.1", PortRange{port, port}};
-          return options;
-        },
-        work_some);
-    CHECK(ends == std::vector<std::string>{"works", "works"});
-    CHECK(relay.pairs == std::set<std::pair<int64_t, int64_t>>{{0, 1}});
+    check_relayed({"127.0.0.1", PortRange{port, port}}, [&, tls = tls](int64_t, GlooOptions& options) {
+      options.reach.use = RelayUse::kAuto;
+      options.secret = "secret";
+      options.tls = tls;
+      options.reach.patience = milliseconds(200);
+    });
   }
   stopped = true;
   accepts.join();

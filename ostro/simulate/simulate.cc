@@ -120,8 +120,7 @@ void add_unused(const SimulateOptions& o, std::vector<std::string>& notes) {
   if (o.hosts > 1 && o.machines() == 1)
     notes.push_back(
         "all hosts are on one machine, so --inner_gbit, --inner_latency_us, --outer_gbit and "
-        "--outer_latency_us "
-        "have no effect on a step");
+        "--outer_latency_us have no effect on a step");
   if (o.leaf_seconds > 0 && o.flops != none.flops)
     notes.push_back("--flops has no effect beside --leaf_seconds");
   if (o.add_seconds > 0 && o.update_seconds > 0 && o.print_seconds > 0 &&

@@ -221,8 +221,8 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&relay, "relay", Effect::kOutput, "",
         "workers of ostro launch that do not reach each other connect through the coordinator, which passes "
         "their bytes on. auto: those of which one has auto and that cannot connect directly; always: all; "
-        "null: "
-        "only those of which the other has auto or always")
+        "null: only "
+        "those of which the other has auto or always")
       .since_default("null")
       .other("auto");
   t.add(&metrics_listen, "metrics_listen", Effect::kOutput, "",
