@@ -2,23 +2,20 @@
 // (numerics.slice_partials). Both keep every value. Pure functions; there are no errors.
 #pragma once
 
-#include <algorithm>
-
-#include "ostro/numerics/bf16.h"
+#include "ostro/numerics/arrays.h"
 #include "ostro/runtime/buffer.h"
 
 namespace ostro::fleet {
 
 inline runtime::Buffer narrowed(const runtime::Buffer& x) {
   runtime::Buffer out = runtime::Buffer::empty(x.shape().with_dtype(ir::DType::bf16));
-  std::ranges::transform(x.as<float>(), out.mutable_as<numerics::Bf16>().begin(), numerics::to_bf16);
+  numerics::narrow(x.as<float>(), out.mutable_bytes());
   return out;
 }
 
 inline runtime::Buffer widened(const runtime::Buffer& x) {
   runtime::Buffer out = runtime::Buffer::empty(x.shape().with_dtype(ir::DType::f32));
-  std::ranges::transform(x.as<numerics::Bf16>(), out.mutable_as<float>().begin(),
-                         [](numerics::Bf16 value) { return numerics::to_f32(value); });
+  numerics::widen(x.bytes(), out.mutable_bytes());
   return out;
 }
 

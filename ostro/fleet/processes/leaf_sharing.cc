@@ -32,9 +32,8 @@ Status LeafSharing::before_step(int64_t leaves) {
   const WorkerPlan& plan = crew_.plan();
   if (!plan.options.measured_shares) return Status();
   if (keeper_ == nullptr || epoch_ != crew_.epoch().number) {
-    keeper_ = std::make_unique<ShareKeeper>(plan.slices_of_sharers(),
-                                            known_by_place(plan, crew_.known_leaf_seconds()), plan.shares,
-                                            plan.options.slice_partials > 0);
+    keeper_ =
+        std::make_unique<ShareKeeper>(share_keeper(plan, known_by_place(plan, crew_.known_leaf_seconds())));
     epoch_ = crew_.epoch().number;
   }
   const LeafShares before = plan.shares;

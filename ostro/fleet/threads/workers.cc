@@ -29,9 +29,7 @@ class WorkerRunner final : public train::StepRunner {
   explicit WorkerRunner(WorkerPlan plan) : plan_(std::move(plan)) {
     for (int64_t rank = 0; rank < plan_.mesh().size(); ++rank)
       workers_.push_back(std::make_unique<Worker>(plan_, rank));
-    if (plan_.options.measured_shares)
-      keeper_.emplace(plan_.slices_of_sharers(), std::vector<double>(), plan_.shares,
-                      plan_.options.slice_partials > 0);
+    if (plan_.options.measured_shares) keeper_.emplace(share_keeper(plan_, {}));
   }
 
   // Compiles the programs whose numbers the reports show.

@@ -222,6 +222,10 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   return plan;
 }
 
+ShareKeeper share_keeper(const WorkerPlan& plan, const std::vector<double>& seconds) {
+  return {plan.slices_of_sharers(), seconds, plan.shares, plan.options.slice_partials > 0};
+}
+
 std::vector<train::Subtree> round_subtrees(const WorkerPlan& plan, int64_t leaves, train::LeafRange range) {
   return train::subtrees_in_groups(leaves, plan.options.slice_partials, range);
 }

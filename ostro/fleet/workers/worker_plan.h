@@ -11,6 +11,7 @@
 #include "ostro/fleet/parts/state_layout.h"
 #include "ostro/fleet/parts/update_parts.h"
 #include "ostro/fleet/shares/row_share.h"
+#include "ostro/fleet/shares/share_rule.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/spmd/partition.h"
 #include "ostro/train/options/mesh.h"
@@ -147,6 +148,9 @@ struct WorkerPlan {
 // numerics that allows it).
 Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, runtime::Engine& engine,
                                     const std::string& remat, const WorkerOptions& options);
+
+// What decides on unequal shares from now on. `seconds`: the times of leaves that are known, by place.
+ShareKeeper share_keeper(const WorkerPlan& plan, const std::vector<double>& seconds);
 
 // The sums that a round of ExchangeSchedule::kLayer adds up, when it runs the leaves `range` of `leaves`;
 // their subtrees, ascending.
