@@ -5,7 +5,7 @@
 
 namespace ostro {
 
-// Not thread-safe. The command line draws a line (cli/shared/progress.h); NoProgress says nothing.
+// Not thread-safe. The command line draws a line (shell/shared/progress.h); NoProgress says nothing.
 class Progress {
  public:
   virtual ~Progress() = default;

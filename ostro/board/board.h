@@ -14,7 +14,7 @@
 
 #include "ostro/board/entry.h"
 #include "ostro/board/track.h"
-#include "ostro/lab/journal/line_chain.h"
+#include "ostro/experiment/journal/line_chain.h"
 
 namespace ostro::board {
 

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "ostro/base/sha256.h"
+#include "ostro/experiment/tables/replayed.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/tables/replayed.h"
 
 namespace ostro::paper {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/experiment/tables/columns.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/tables/columns.h"
 #include "ostro/paper/answers.h"
 
 namespace ostro::paper {

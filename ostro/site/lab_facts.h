@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "ostro/experiment/journal/journal.h"
+#include "ostro/experiment/tables/database.h"
 #include "ostro/lab/drive/driver.h"
-#include "ostro/lab/journal/journal.h"
-#include "ostro/lab/tables/database.h"
 #include "ostro/page/facts/facts.h"
 
 namespace ostro::site {

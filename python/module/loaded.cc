@@ -7,13 +7,13 @@
 #include <span>
 #include <utility>
 
-#include "ostro/cli/shared/process_context.h"
 #include "ostro/config/mistakes.h"
 #include "ostro/eval/text_model_of.h"
 #include "ostro/infer/log_probs.h"
 #include "ostro/numerics/fp_env.h"
 #include "ostro/runtime/device_name.h"
 #include "ostro/serve/model/answer.h"
+#include "ostro/shell/shared/process_context.h"
 #include "ostro/tokenizer/model/text_ends.h"
 
 namespace ostro::native {

@@ -6,15 +6,15 @@
 #include "loaded.h"
 #include "ostro/audit/inspect.h"
 #include "ostro/chain/chain.h"
-#include "ostro/cli/main/args.h"
-#include "ostro/cli/main/version.h"
-#include "ostro/cli/run/train_run.h"
 #include "ostro/cli/run/verify_forms.h"
-#include "ostro/cli/shared/progress.h"
 #include "ostro/convert/export_model.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/runtime/device_name.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/train_run.h"
+#include "ostro/shell/words/args.h"
+#include "ostro/shell/words/version.h"
 
 namespace ostro::native {
 namespace {

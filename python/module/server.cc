@@ -5,9 +5,9 @@
 
 #include "loaded.h"
 #include "ostro/bundle/parts/signature.h"
-#include "ostro/cli/shared/waits.h"
 #include "ostro/serve/model_server.h"
 #include "ostro/serve/receipts/receipt_log.h"
+#include "ostro/shell/shared/waits.h"
 
 namespace ostro::native {
 namespace {

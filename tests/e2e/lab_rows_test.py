@@ -91,7 +91,7 @@ def check_golden(kind, lab, step, name):
     version = next(json.loads(e["recipe"])["version"] for e in lab.entries() if e["kind"] == "done" and e["step"] == step)
     found, key = hashlib.sha256((output / name).read_bytes()).hexdigest(), f"{kind} {version}"
     check(found == GOLDEN.get(key), f"{key}: {name} has the SHA-256 {found}, and had {GOLDEN.get(key)}. If outputs are meant to move, "
-          "raise the version of the kind in ostro/lab/plan/step_kinds.cc and write the new sum into GOLDEN here")
+          "raise the version of the kind in ostro/experiment/plan/step_kinds.cc and write the new sum into GOLDEN here")
 
 
 class Lab:

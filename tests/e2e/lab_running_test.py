@@ -19,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite")
 import seed  # noqa: E402
 from lab_test import PLAN, Lab, check  # noqa: E402
 
-# The contents of the steps of PLAN over fixed texts, by kind and version (ostro/lab/plan/step_kinds.cc).
+# The contents of the steps of PLAN over fixed texts, by kind and version (ostro/experiment/plan/step_kinds.cc).
 GOLDEN = {
     "run 1": "cbc1febb856cc937f38a20474d5414ffbae163d44bc2112d0c3807a03e736eb5",
     "source 1": "2dba20459859a0fb010ac7dbcc25e70ef19bdeefdeb682c99e761cfbaa669358",
@@ -69,7 +69,7 @@ def check_versions(ostro, top):
     for kind in sorted(found | GOLDEN):
         check(found.get(kind) == GOLDEN.get(kind),
               f"{kind}: the content of its output is {found.get(kind)}, and was {GOLDEN.get(kind)}. If outputs are meant to move, "
-              "raise the version of the kind in ostro/lab/plan/step_kinds.cc and write the new content into GOLDEN here")
+              "raise the version of the kind in ostro/experiment/plan/step_kinds.cc and write the new content into GOLDEN here")
     check(found.get("eval 1") != found.get("train 1"), "contents are compared with themselves")
 
 

@@ -3,10 +3,10 @@
 
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/baseline.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

@@ -4,13 +4,13 @@
 #include "ostro/batches/loader/data_set.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
 #include "ostro/prepare/store/build.h"
 #include "ostro/prepare/store/consolidate.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

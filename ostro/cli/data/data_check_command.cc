@@ -3,11 +3,11 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/check.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {

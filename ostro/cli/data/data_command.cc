@@ -8,10 +8,10 @@
 #include "ostro/batches/loader/eval_loader.h"
 #include "ostro/batches/loader/loader.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_text.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/batches.h"
 

@@ -2,12 +2,12 @@
 #include <fmt/core.h>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_diff.h"
 #include "ostro/corpus_check/document_diff.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
 #include "ostro/run/loop/batch_causes.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/step/batches.h"
 

@@ -6,9 +6,9 @@
 #include "ostro/audit/record/recorded_run.h"
 #include "ostro/audit/sampled.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/uses_text.h"
 #include "ostro/data/options/choose_component.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/train/step/run_data.h"
 
 namespace ostro::cli {

@@ -8,10 +8,10 @@
 #include "ostro/audit/verdict.h"
 #include "ostro/base/one_line.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/check_proof.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ostro/batches/proof/data_proof.h"
-#include "ostro/cli/main/args.h"
+#include "ostro/shell/words/args.h"
 
 namespace ostro::cli {
 

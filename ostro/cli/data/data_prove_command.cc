@@ -8,11 +8,11 @@
 #include "ostro/batches/proof/make_proof.h"
 #include "ostro/cli/data/data_prove_check.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/leaf_audit/leaf_proof.h"
 #include "ostro/prepare/tokenizer/trained_tokenizer.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/train/step/run_data.h"
 
 namespace ostro::cli {

@@ -1,6 +1,6 @@
 #include "ostro/cli/data/data_session.h"
 
-#include "ostro/cli/shared/progress.h"
+#include "ostro/shell/shared/progress.h"
 
 namespace ostro::cli {
 

@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "ostro/cli/main/args.h"
 #include "ostro/prepare/tokenizer/session.h"
+#include "ostro/shell/words/args.h"
 
 namespace ostro::cli {
 

@@ -7,12 +7,12 @@
 #include "ostro/batches/loader/row_places.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/corpus_check/batch_text.h"
 #include "ostro/data/formats/row_formatter.h"
 #include "ostro/data/options/choose_component.h"
 #include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

@@ -10,10 +10,10 @@
 #include "ostro/batches/packing/pair_sequences.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/store/store_stats.h"
 #include "ostro/data/store/store_text.h"
 #include "ostro/data/store/token_store.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

@@ -6,10 +6,10 @@
 #include "ostro/batches/packing/pack_verify.h"
 #include "ostro/cli/data/data_session.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/data/store/store_plan.h"
 #include "ostro/data/store/store_verify.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

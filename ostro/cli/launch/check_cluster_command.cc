@@ -6,11 +6,12 @@
 #include "ostro/cli/launch/ssh_machines.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/cluster_check/agent.h"
 #include "ostro/cluster_check/check_cluster.h"
 #include "ostro/run/notice/signals.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
+#include "ostro/shell/words/version.h"
 
 namespace ostro::cli {
 namespace {
@@ -72,7 +73,7 @@ int check_cluster_command(Args args) {
   // Signals end neither the check nor an agent in the middle of a file.
   const run::StopSignals signals;
   if (call.agent) {
-    cluster_check::run_agent(args.context(), OSTRO_VERSION, stdin, stdout);
+    cluster_check::run_agent(args.context(), program_version(), stdin, stdout);
     return kExitOk;
   }
   if (call.hosts.empty()) return report_error(invalid_argument("--hosts: name the file with the machines"));

@@ -16,11 +16,11 @@
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/wire/secret.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/notice/signals.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -13,11 +13,11 @@
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/slice_sizes.h"
 #include "ostro/engines/devices.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/report/console.h"
 #include "ostro/runtime/device_name.h"
+#include "ostro/shell/shared/slice_sizes.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {

@@ -10,7 +10,6 @@
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/cluster/kubernetes/manifests.h"
 #include "ostro/cluster/kubernetes/names.h"
 #include "ostro/cluster/slurm/private_file.h"
@@ -18,6 +17,7 @@
 #include "ostro/http/gate.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/time_limits.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

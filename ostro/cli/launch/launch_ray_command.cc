@@ -12,7 +12,7 @@
 #include "ostro/base/run_program.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

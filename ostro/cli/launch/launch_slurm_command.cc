@@ -21,7 +21,6 @@
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/slurm/batch_script.h"
 #include "ostro/cluster/slurm/environment_file.h"
 #include "ostro/cluster/slurm/private_file.h"
@@ -30,6 +29,7 @@
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/job/time_limits.h"
+#include "ostro/shell/words/exit_code.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {

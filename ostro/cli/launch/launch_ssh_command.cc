@@ -15,10 +15,10 @@
 #include "ostro/cli/launch/ssh_machines.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cluster/ssh/remote_command.h"
 #include "ostro/cluster/wire/worker_variables.h"
 #include "ostro/run/job/coordinator_options.h"
+#include "ostro/shell/words/exit_code.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 #include "ostro/simulate/simulate.h"
 
 namespace ostro::cli {

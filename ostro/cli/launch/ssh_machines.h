@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ostro/cli/main/args.h"
 #include "ostro/cluster/ssh/hosts.h"
+#include "ostro/shell/words/args.h"
 
 namespace ostro::cli {
 

@@ -17,12 +17,12 @@
 
 #include "ostro/base/out_of_memory.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/main/processor_check.h"
-#include "ostro/cli/main/version.h"
-#include "ostro/cli/shared/process_context.h"
-#include "ostro/cli/shared/progress.h"
 #include "ostro/config/options.h"
+#include "ostro/shell/shared/process_context.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/words/exit_code.h"
+#include "ostro/shell/words/version.h"
 
 namespace ostro {
 namespace {

@@ -12,7 +12,7 @@ namespace ostro {
 // Takes an engine and returns the one that commands use in its place.
 using ReplaceEngine = std::function<std::unique_ptr<runtime::Engine>(std::unique_ptr<runtime::Engine>)>;
 
-// Runs one command and returns the exit code (cli/main/exit_code.h); errors are printed. `models` are the
+// Runs one command and returns the exit code (shell/words/exit_code.h); errors are printed. `models` are the
 // choices of model.type. `replace` gets every engine that is made as OSTRO_EXECUTOR says, and returns the one
 // to use; when it is empty, that engine is used.
 int cli_main(int argc, char** argv, models::ModelChoices models = models::builtin_models(),

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/cli/shared/shell_for_test.h"
+#include "ostro/cli/main/shell_for_test.h"
 
 namespace ostro::cli {
 namespace {

@@ -1,19 +1,13 @@
-// Command: a row of the table of commands. Each command has a file, x_command.cc. A command that is not
-// finished is not in the table.
+// commands: the table of commands. Each command has a file, x_command.cc; those of `ostro lab` are a room of
+// their own. A command that is not finished is not in the table.
 #pragma once
 
 #include <span>
+#include <string>
 
-#include "ostro/cli/main/args.h"
+#include "ostro/shell/words/verbs.h"
 
 namespace ostro::cli {
-
-struct Command {
-  const char* name;
-  const char* help;  // one line
-  // Returns the exit status.
-  int (*run)(Args args);
-};
 
 // The table, in the order in which help lists the commands.
 std::span<const Command> commands();
@@ -21,14 +15,6 @@ std::span<const Command> commands();
 // Returns the command that a word which is no command may mean ("report": "ostro inspect RUN --html FILE");
 // empty if none is known.
 std::string meant_command(const std::string& word);
-
-// The options and words that each of `commands` takes, for completion. `prefix` is written before each name.
-std::vector<CommandWords> describe(std::span<const Command> commands, const std::string& prefix,
-                                   const Context& context);
-
-// Runs the verb that the first word names (`ostro tokenizer train ...`), or prints the list of verbs. Returns
-// the exit status.
-int run_verb(Args args, std::span<const Command> verbs);
 
 int init_command(Args args);
 int config_command(Args args);
@@ -58,7 +44,6 @@ int check_cluster_command(Args args);
 int simulate_command(Args args);
 int program_command(Args args);
 int data_command(Args args);
-int lab_command(Args args);
 int selftest_command(Args args);
 int devices_command(Args args);
 int completion_command(Args args);

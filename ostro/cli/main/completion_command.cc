@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/cli/main/args.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/config/options.h"
+#include "ostro/shell/words/args.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

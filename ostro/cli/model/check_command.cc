@@ -3,8 +3,8 @@
 
 #include "ostro/base/object_cache.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/grok/release/check.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

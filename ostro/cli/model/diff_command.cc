@@ -1,8 +1,8 @@
 // ostro diff
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/checkpoint_diff.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/convert/evaluate_configured.h"
 #include "ostro/eval/evaluate_tasks.h"
 #include "ostro/eval/token_log_probs.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

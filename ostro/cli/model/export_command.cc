@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/convert/export_model.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 

@@ -4,12 +4,12 @@
 #include <cstdio>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/progress.h"
 #include "ostro/convert/configured_model.h"
 #include "ostro/eval/gradients.h"
 #include "ostro/hf/export.h"
 #include "ostro/models/decoder/decoder.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/words/exit_code.h"
 #include "ostro/train/programs/programs.h"
 
 namespace ostro::cli {

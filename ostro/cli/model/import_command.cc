@@ -5,9 +5,9 @@
 
 #include "ostro/bundle/check/check_source.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/convert/import/import_model.h"
 #include "ostro/io/hub/hub_names.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/trained/loaded_model.h"
 
 namespace ostro::cli {

@@ -5,10 +5,10 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/model/plan_measure.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/ir/text/text.h"
 #include "ostro/runtime/inspector.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"

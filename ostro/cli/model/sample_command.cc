@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/eval/score/chat_prompts.h"
 #include "ostro/infer/generate.h"
 #include "ostro/io/read/line_reader.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/terminal.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/trained/sample_model.h"
 

@@ -4,13 +4,13 @@
 #include <chrono>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
-#include "ostro/cli/shared/waits.h"
 #include "ostro/io/files/leased_region.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/serve/follow/follow.h"
 #include "ostro/serve/model_server.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/shared/waits.h"
 
 namespace ostro::cli {
 namespace {

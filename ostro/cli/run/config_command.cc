@@ -5,9 +5,9 @@
 #include <string>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/init/import_config.h"
 #include "ostro/io/files/atomic_file.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/engines/devices.h"
 #include "ostro/engines/devices_text.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -3,10 +3,10 @@
 
 #include "ostro/audit/sampled.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/fork/fork.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 

@@ -1,7 +1,7 @@
 // ostro hash
 #include "ostro/audit/inspect.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 

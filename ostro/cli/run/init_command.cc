@@ -3,11 +3,11 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/init/config_text.h"
 #include "ostro/init/token_sample.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/run/loop/reporter.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 namespace {

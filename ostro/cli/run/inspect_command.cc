@@ -7,13 +7,13 @@
 #include "ostro/audit/inspect.h"
 #include "ostro/base/text_parts.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/page/html/run_page.h"
 #include "ostro/page/numbers/history.h"
 #include "ostro/page/terminal/text_plot.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -1,7 +1,7 @@
 // ostro log
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/lineage/lineage.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 

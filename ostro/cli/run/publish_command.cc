@@ -3,8 +3,9 @@
 
 #include "ostro/bundle/publish/publish.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/run/seal_text.h"
-#include "ostro/cli/shared/terminal.h"
+#include "ostro/shell/shared/seal_text.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/words/version.h"
 
 namespace ostro::cli {
 namespace {
@@ -32,7 +33,7 @@ std::string published_text(const bundle::PublishRequest& request, const bundle::
 
 int publish_command(Args args) {
   bundle::PublishRequest request;
-  request.version = OSTRO_VERSION;
+  request.version = program_version();
   args.summary(
       "Writes a bundle: the model as a Hugging Face directory, and with it all that a stranger needs to "
       "check\n"

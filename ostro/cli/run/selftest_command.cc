@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/shared/sim_workers.h"
 #include "ostro/run/loop/selftest.h"
+#include "ostro/shell/shared/sim_workers.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 

@@ -1,7 +1,7 @@
 // ostro status
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/shared/terminal.h"
 #include "ostro/run/report/run_status.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 

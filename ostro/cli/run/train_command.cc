@@ -7,11 +7,6 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/main/exit_code.h"
-#include "ostro/cli/run/train_run.h"
-#include "ostro/cli/shared/progress.h"
-#include "ostro/cli/shared/sim_workers.h"
-#include "ostro/cli/shared/slice_sizes.h"
 #include "ostro/convert/export_model.h"
 #include "ostro/engines/devices.h"
 #include "ostro/monitor/monitor.h"
@@ -21,6 +16,11 @@
 #include "ostro/run/notice/notice_watch.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/run/report/meters.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/shared/sim_workers.h"
+#include "ostro/shell/shared/slice_sizes.h"
+#include "ostro/shell/shared/train_run.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

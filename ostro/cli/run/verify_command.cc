@@ -3,7 +3,7 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/run/verify_forms.h"
-#include "ostro/cli/shared/terminal.h"
+#include "ostro/shell/shared/terminal.h"
 
 namespace ostro::cli {
 

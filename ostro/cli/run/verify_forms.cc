@@ -7,9 +7,7 @@
 #include "ostro/attest/replay_statement.h"
 #include "ostro/audit/findings_json.h"
 #include "ostro/audit/record/amend.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/replay_progress.h"
-#include "ostro/cli/shared/sim_workers.h"
 #include "ostro/config/utf8.h"
 #include "ostro/convert/check_model.h"
 #include "ostro/io/files/atomic_file.h"
@@ -17,6 +15,8 @@
 #include "ostro/publication/check/check_publication.h"
 #include "ostro/publication/parts/manifest.h"
 #include "ostro/run/report/console.h"
+#include "ostro/shell/shared/sim_workers.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -6,13 +6,13 @@
 
 #include "ostro/audit/findings_json.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/cli/main/exit_code.h"
 #include "ostro/cli/run/replay_progress.h"
 #include "ostro/cli/run/verify_forms.h"
-#include "ostro/cli/shared/sim_workers.h"
 #include "ostro/io/files/path.h"
 #include "ostro/leaf_audit/leaf_audit.h"
 #include "ostro/run/report/console.h"
+#include "ostro/shell/shared/sim_workers.h"
+#include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "ostro/cli/main/commands.h"
 #include "ostro/cli/run/watch_server.h"
-#include "ostro/cli/run/watch_view.h"
-#include "ostro/cli/shared/terminal.h"
-#include "ostro/cli/shared/waits.h"
 #include "ostro/http/server.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/notice/signals.h"
+#include "ostro/shell/shared/terminal.h"
+#include "ostro/shell/shared/waits.h"
+#include "ostro/shell/shared/watch_view.h"
 
 namespace ostro::cli {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <string>
 
-#include "ostro/cli/run/watch_view.h"
 #include "ostro/context/context.h"
 #include "ostro/http/gate.h"
 #include "ostro/http/message.h"
+#include "ostro/shell/shared/watch_view.h"
 
 namespace ostro::cli {
 

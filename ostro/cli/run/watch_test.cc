@@ -3,8 +3,8 @@
 #include <sstream>
 
 #include "ostro/cli/run/watch_server.h"
-#include "ostro/cli/run/watch_view.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/shell/shared/watch_view.h"
 
 namespace ostro::cli {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "ostro/base/net/host_port.h"
 #include "ostro/cli/main/commands.h"
-#include "ostro/cli/run/train_run.h"
 #include "ostro/cluster/wire/addresses.h"
 #include "ostro/run/job/worker_loop.h"
+#include "ostro/shell/shared/train_run.h"
 
 namespace ostro::cli {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "ostro/bundle/parts/file_sums.h"
 #include "ostro/chain/config_file.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/drive/make_step.h"
-#include "ostro/lab/journal/output.h"
 #include "ostro/train/options/shown_config.h"
 
 namespace ostro::lab {

@@ -6,8 +6,8 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/data/rows/row_verdicts.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 namespace {

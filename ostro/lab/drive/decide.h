@@ -2,11 +2,11 @@
 // nothing but lab.lock, where a source is used for the first time. Private to the sub-room.
 #pragma once
 
+#include "ostro/experiment/journal/file_hashes.h"
+#include "ostro/experiment/journal/journal.h"
+#include "ostro/experiment/journal/pins.h"
+#include "ostro/experiment/registry/gate.h"
 #include "ostro/lab/drive/lab_state.h"
-#include "ostro/lab/journal/file_hashes.h"
-#include "ostro/lab/journal/journal.h"
-#include "ostro/lab/journal/pins.h"
-#include "ostro/lab/registry/gate.h"
 
 namespace ostro::lab {
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include "ostro/base/sha256.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/audit.h"
 #include "ostro/lab/drive/jobs.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ostro/experiment/journal/journal.h"
 #include "ostro/io/files/forwarding_file_system.h"
 #include "ostro/io/files/local_file_system.h"
-#include "ostro/lab/journal/journal.h"
 
 namespace ostro::lab {
 namespace {

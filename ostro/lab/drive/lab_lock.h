@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "ostro/experiment/plan/plan.h"
 #include "ostro/io/files/file_system.h"
-#include "ostro/lab/plan/plan.h"
 
 namespace ostro::lab {
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
+#include "ostro/experiment/journal/output.h"
 #include "ostro/lab/drive/decide.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 

@@ -8,11 +8,11 @@
 #include "ostro/base/sha256.h"
 #include "ostro/config/options.h"
 #include "ostro/config/utf8.h"
+#include "ostro/experiment/registry/check.h"
+#include "ostro/experiment/registry/frozen.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/lab_lock.h"
-#include "ostro/lab/registry/check.h"
-#include "ostro/lab/registry/frozen.h"
 #include "ostro/scaling/scaling.h"
 
 namespace ostro::lab {

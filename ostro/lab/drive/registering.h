@@ -2,8 +2,8 @@
 // beacon` do. One process at a time writes to a lab.
 #pragma once
 
+#include "ostro/experiment/registry/registry.h"
 #include "ostro/lab/drive/driver.h"
-#include "ostro/lab/registry/registry.h"
 
 namespace ostro::lab {
 

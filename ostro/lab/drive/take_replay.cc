@@ -6,9 +6,9 @@
 
 #include "ostro/attest/replay_statement.h"
 #include "ostro/chain/chain.h"
+#include "ostro/experiment/journal/journal.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/lab_lock.h"
-#include "ostro/lab/journal/journal.h"
 
 namespace ostro::lab {
 

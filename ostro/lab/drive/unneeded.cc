@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ostro/experiment/journal/journal.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/lab_lock.h"
-#include "ostro/lab/journal/journal.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 namespace {

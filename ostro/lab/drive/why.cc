@@ -2,8 +2,8 @@
 
 #include "ostro/chain/canonical.h"
 #include "ostro/config/options.h"
+#include "ostro/experiment/journal/journal.h"
 #include "ostro/lab/drive/driver.h"
-#include "ostro/lab/journal/journal.h"
 
 namespace ostro::lab {
 

@@ -9,9 +9,9 @@
 #include <map>
 #include <set>
 
-#include "ostro/lab/registry/frozen.h"
-#include "ostro/lab/registry/uses.h"
-#include "ostro/lab/tables/replayed.h"
+#include "ostro/experiment/registry/frozen.h"
+#include "ostro/experiment/registry/uses.h"
+#include "ostro/experiment/tables/replayed.h"
 #include "ostro/sql/operands.h"
 
 namespace ostro::lab {

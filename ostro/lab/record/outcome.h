@@ -1,10 +1,10 @@
 // Outcome: what came out of a hypothesis: its metric, mean, interval and verdict, with what is registered.
 #pragma once
 
+#include "ostro/experiment/registry/registry.h"
+#include "ostro/experiment/tables/database.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/record/interval.h"
-#include "ostro/lab/registry/registry.h"
-#include "ostro/lab/tables/database.h"
 
 namespace ostro::lab {
 

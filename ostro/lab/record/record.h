@@ -2,8 +2,8 @@
 // chain, evaluations, fits, forecasts, hypotheses with their outcomes, registry.
 #pragma once
 
+#include "ostro/experiment/tables/database.h"
 #include "ostro/lab/drive/driver.h"
-#include "ostro/lab/tables/database.h"
 
 namespace ostro::lab {
 

@@ -2,9 +2,9 @@
 // and forecasts with what was registered and what came out.
 #pragma once
 
+#include "ostro/experiment/registry/registry.h"
+#include "ostro/experiment/tables/database.h"
 #include "ostro/lab/drive/driver.h"
-#include "ostro/lab/registry/registry.h"
-#include "ostro/lab/tables/database.h"
 
 namespace ostro::lab {
 

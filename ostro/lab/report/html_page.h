@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ostro/lab/tables/database.h"
+#include "ostro/experiment/tables/database.h"
 
 namespace ostro::lab {
 

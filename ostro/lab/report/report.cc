@@ -8,9 +8,9 @@
 
 #include "ostro/base/html.h"
 #include "ostro/base/sha256.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/html_page.h"
 #include "ostro/lab/report/hypotheses_table.h"

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ostro/experiment/tables/replayed.h"
 #include "ostro/lab/report/figure.h"
-#include "ostro/lab/tables/replayed.h"
 #include "ostro/page/numbers/axis.h"
 #include "ostro/sql/operands.h"
 

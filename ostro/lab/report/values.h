@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ostro/lab/plan/plan.h"
-#include "ostro/lab/tables/database.h"
+#include "ostro/experiment/plan/plan.h"
+#include "ostro/experiment/tables/database.h"
 
 namespace ostro::lab {
 

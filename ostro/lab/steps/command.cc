@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/sha256.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/lab/steps/sandbox.h"
 

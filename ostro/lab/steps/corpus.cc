@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "ostro/config/codec.h"
+#include "ostro/experiment/plan/evaluation_files.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/plan/evaluation_files.h"
 #include "ostro/lab/steps/kinds.h"
 
 namespace ostro::lab {

@@ -1,7 +1,7 @@
 // The phases of a training.
 #include <fmt/format.h>
 
-#include "ostro/lab/plan/phases.h"
+#include "ostro/experiment/plan/phases.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/run/phases/phases.h"
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "ostro/base/run_program.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::lab {
 namespace {

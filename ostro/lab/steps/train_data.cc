@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "ostro/config/yaml.h"
+#include "ostro/experiment/plan/phases.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/plan/phases.h"
 #include "ostro/lab/steps/kinds.h"
 
 namespace ostro::lab {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ostro/chain/version.h"
+#include "ostro/experiment/plan/evaluation_files.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/plan/evaluation_files.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/lab/steps/sandbox.h"
 #include "ostro/run/phases/phases.h"

@@ -11,8 +11,8 @@
 #include "ostro/context/context.h"
 #include "ostro/data/arrays/build_settings.h"
 #include "ostro/data/sources/source_files.h"
-#include "ostro/lab/plan/plan.h"
-#include "ostro/lab/plan/seeds.h"
+#include "ostro/experiment/plan/plan.h"
+#include "ostro/experiment/plan/seeds.h"
 #include "ostro/run/loop/dry_run.h"
 #include "ostro/run/loop/run.h"
 

@@ -6,10 +6,10 @@
 #include "ostro/base/sha256.h"
 #include "ostro/bundle/check/checks.h"
 #include "ostro/chain/chain.h"
+#include "ostro/experiment/registry/check.h"
+#include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
-#include "ostro/lab/registry/check.h"
-#include "ostro/lab/registry/registry.h"
 #include "ostro/publication/check/published_lab.h"
 
 namespace ostro::publication {

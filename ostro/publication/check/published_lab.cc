@@ -8,8 +8,8 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/config/yaml.h"
+#include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/output.h"
 
 namespace ostro::publication {
 namespace {

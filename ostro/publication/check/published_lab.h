@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ostro/experiment/journal/journal.h"
 #include "ostro/lab/drive/lab_state.h"
-#include "ostro/lab/journal/journal.h"
 #include "ostro/publication/parts/manifest.h"
 
 namespace ostro::publication {

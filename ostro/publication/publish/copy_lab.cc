@@ -11,11 +11,11 @@
 #include "ostro/chain/config_file.h"
 #include "ostro/config/config.h"
 #include "ostro/config/yaml.h"
+#include "ostro/experiment/journal/journal.h"
+#include "ostro/experiment/journal/output.h"
+#include "ostro/experiment/journal/pins.h"
+#include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
-#include "ostro/lab/journal/journal.h"
-#include "ostro/lab/journal/output.h"
-#include "ostro/lab/journal/pins.h"
-#include "ostro/lab/registry/registry.h"
 
 namespace ostro::publication {
 namespace {

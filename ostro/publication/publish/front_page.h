@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "ostro/lab/plan/plan.h"
+#include "ostro/experiment/plan/plan.h"
 #include "ostro/publication/parts/manifest.h"
 
 namespace ostro::publication {

@@ -1,0 +1,193 @@
+#include "ostro/experiment/tables/columns.h"
+
+#include <algorithm>
+
+namespace ostro::lab {
+
+const char* class_name(NumberClass number_class) {
+  constexpr const char* kNames[] = {"replayed", "recorded", "declared", "measured"};
+  return kNames[static_cast<size_t>(number_class)];
+}
+
+NumberClass class_named(std::string_view name) {
+  for (const NumberClass known : {NumberClass::kReplayed, NumberClass::kRecorded, NumberClass::kMeasured})
+    if (name == class_name(known)) return known;
+  return NumberClass::kDeclared;
+}
+
+NumberClass Table::weakest() const {
+  NumberClass out = NumberClass::kRecorded;
+  for (const Column& column : columns) out = std::max(out, column.number_class);
+  return out;
+}
+
+std::span<const Table> record_tables() {
+  constexpr NumberClass kDeclared = NumberClass::kDeclared, kMeasured = NumberClass::kMeasured;
+  static const std::vector<Table> kTables = {
+      {"lab",
+       {{"name", "TEXT", kDeclared}, {"question", "TEXT", kDeclared}, {"plan", "TEXT"}, {"hash", "TEXT"}}},
+      {"price", {{"machine_hour", "REAL", kDeclared}, {"currency", "TEXT", kDeclared}}},
+      {"steps", {{"name", "TEXT"}, {"kind", "TEXT"}, {"fingerprint", "TEXT"}, {"content", "TEXT"}}},
+      {"inputs", {{"name", "TEXT"}, {"parameter", "TEXT"}, {"input", "TEXT"}}},
+      {"variables", {{"name", "TEXT"}, {"variable", "TEXT"}, {"value", "TEXT", kDeclared}}},
+      {"sources",
+       {{"name", "TEXT"},
+        {"file", "TEXT"},
+        {"sha256", "TEXT"},
+        {"bytes", "INTEGER"},
+        {"licence", "TEXT", kDeclared}}},
+      {"replays", {{"name", "TEXT"}, {"who", "TEXT", kDeclared}, {"verified", "TEXT"}, {"whole", "INTEGER"}}},
+      {"outputs",
+       {{"name", "TEXT", kDeclared},
+        {"file", "TEXT", kDeclared},
+        {"sha256", "TEXT", kDeclared},
+        {"bytes", "INTEGER", kDeclared}}},
+      {"stores",
+       {{"name", "TEXT"},
+        {"split", "TEXT"},
+        {"documents", "INTEGER"},
+        {"tokens", "INTEGER"},
+        {"bytes", "INTEGER"}}},
+      {"left_out", {{"name", "TEXT"}, {"reason", "TEXT"}, {"rows", "INTEGER"}}},
+      {"runs",
+       {{"run", "TEXT"},
+        {"hash", "TEXT"},
+        {"steps", "INTEGER"},
+        {"program", "TEXT"},
+        {"data", "TEXT"},
+        {"tokenizer", "TEXT"},
+        {"numerics", "TEXT"},
+        {"data_at_end", "TEXT"}}},
+      {"forks", {{"run", "TEXT"}, {"parent", "TEXT"}, {"step", "INTEGER"}}},
+      {"config", {{"run", "TEXT"}, {"path", "TEXT"}, {"value", "TEXT"}}},
+      {"chain",
+       {{"run", "TEXT"}, {"step", "INTEGER"}, {"loss", "REAL"}, {"tokens", "INTEGER"}, {"hash", "TEXT"}}},
+      {"checkpoints", {{"run", "TEXT"}, {"step", "INTEGER"}, {"state", "TEXT"}}},
+      {"evaluations",
+       {{"name", "TEXT"},
+        {"run", "TEXT"},
+        {"step", "INTEGER"},
+        {"state", "TEXT"},
+        {"loss", "REAL"},
+        {"bits_per_byte", "REAL"},
+        {"tokens", "INTEGER"}}},
+      {"evaluation_parts",
+       {{"name", "TEXT"},
+        {"component", "TEXT"},
+        {"loss", "REAL"},
+        {"bits_per_byte", "REAL"},
+        {"tokens", "INTEGER"}}},
+      {"phases",
+       {{"run", "TEXT"},
+        {"name", "TEXT", kDeclared},
+        {"from_step", "INTEGER"},
+        {"to_step", "INTEGER"},
+        {"changes", "TEXT"},
+        {"data", "TEXT"},
+        {"first_rate", "REAL"},
+        {"last_rate", "REAL"},
+        {"batch", "INTEGER"},
+        {"tokens", "INTEGER"}}},
+      {"fits",
+       {{"name", "TEXT"},
+        {"counted", "TEXT", kDeclared},
+        {"runs", "INTEGER"},
+        {"unknowns", "INTEGER"},
+        {"floor", "REAL"},
+        {"floor_low90", "REAL"},
+        {"floor_high90", "REAL"},
+        {"size_factor", "REAL"},
+        {"size_exponent", "REAL"},
+        {"size_exponent_low90", "REAL"},
+        {"size_exponent_high90", "REAL"},
+        {"data_factor", "REAL"},
+        {"data_exponent", "REAL"},
+        {"data_exponent_low90", "REAL"},
+        {"data_exponent_high90", "REAL"},
+        {"objective", "REAL"},
+        {"noise", "REAL"}}},
+      {"fit_runs",
+       {{"name", "TEXT"},
+        {"run", "TEXT"},
+        {"series", "TEXT"},
+        {"parameters", "REAL"},
+        {"tokens", "REAL"},
+        {"flops", "REAL"},
+        {"loss", "REAL"},
+        {"fitted", "REAL"}}},
+      {"fit_curves",
+       {{"name", "TEXT"}, {"series", "TEXT"}, {"parameters", "REAL"}, {"tokens", "REAL"}, {"loss", "REAL"}}},
+      {"forecasts",
+       {{"name", "TEXT"},
+        {"fit", "TEXT"},
+        {"parameters", "REAL"},
+        {"tokens", "REAL"},
+        {"flops", "REAL"},
+        {"runs", "INTEGER"},
+        {"loss", "REAL"},
+        {"low90", "REAL"},
+        {"high90", "REAL"},
+        {"best_parameters", "REAL"},
+        {"best_parameters_low90", "REAL"},
+        {"best_parameters_high90", "REAL"},
+        {"best_tokens", "REAL"},
+        {"best_tokens_low90", "REAL"},
+        {"best_tokens_high90", "REAL"},
+        {"observed", "REAL"},
+        {"verdict", "TEXT"},
+        {"entry", "TEXT"},
+        {"late", "INTEGER"},
+        {"registered", "INTEGER"}}},
+      {"hypotheses",
+       {{"name", "TEXT"},
+        {"metric", "TEXT", kDeclared},
+        {"supported", "TEXT", kDeclared},
+        {"refuted", "TEXT", kDeclared},
+        {"n", "INTEGER", kDeclared},
+        {"mean", "REAL", kDeclared},
+        {"low95", "REAL", kDeclared},
+        {"high95", "REAL", kDeclared},
+        {"verdict", "TEXT", kDeclared},
+        {"reason", "TEXT", kDeclared},
+        {"class", "TEXT"},
+        {"predicted_low", "REAL", kDeclared},
+        {"predicted_high", "REAL", kDeclared},
+        {"chance", "REAL", kDeclared},
+        {"held", "INTEGER", kDeclared},
+        {"registration", "TEXT"},
+        {"beacon", "TEXT", kDeclared},
+        {"late", "INTEGER"}}},
+      {"metrics", {{"hypothesis", "TEXT"}, {"unit", "TEXT", kDeclared}, {"value", "REAL", kDeclared}}},
+      {"registry",
+       {{"line", "INTEGER"},
+        {"kind", "TEXT"},
+        {"hash", "TEXT"},
+        {"registration", "TEXT"},
+        {"hypothesis", "TEXT"},
+        {"text", "TEXT", kDeclared},
+        {"changes", "TEXT"},
+        {"late", "TEXT"},
+        {"journal", "TEXT"},
+        {"time", "TEXT", kDeclared},
+        {"key", "TEXT", kDeclared}}},
+      {"sessions",
+       {{"run", "TEXT", kMeasured},
+        {"session", "INTEGER", kMeasured},
+        {"started", "TEXT", kMeasured},
+        {"ended", "TEXT", kMeasured},
+        {"outcome", "TEXT", kMeasured},
+        {"from_step", "INTEGER", kMeasured},
+        {"to_step", "INTEGER", kMeasured},
+        {"seconds", "REAL", kMeasured},
+        {"cpu", "TEXT", kMeasured}}},
+  };
+  return kTables;
+}
+
+const Table* find_table(std::string_view name) {
+  for (const Table& table : record_tables())
+    if (table.name == name) return &table;
+  return nullptr;
+}
+
+}  // namespace ostro::lab

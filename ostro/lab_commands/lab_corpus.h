@@ -1,0 +1,10 @@
+// lab_corpus: the command `ostro lab corpus`.
+#pragma once
+
+#include "ostro/shell/words/args.h"
+
+namespace ostro::cli {
+
+int lab_corpus(Args args);
+
+}  // namespace ostro::cli

@@ -1,0 +1,179 @@
+#include "ostro/lab_commands/lab_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "ostro/base/units.h"
+#include "ostro/experiment/plan/phases.h"
+#include "ostro/lab/drive/driver.h"
+#include "ostro/lab/record/record.h"
+#include "ostro/lab/record/scaling_record.h"
+#include "ostro/lab_commands/lab_services.h"
+#include "ostro/run/notice/signals.h"
+#include "ostro/run/report/forecast.h"
+#include "ostro/shell/shared/progress.h"
+#include "ostro/shell/words/exit_code.h"
+
+namespace ostro::cli {
+namespace {
+
+std::string state_line(const lab::StepState& state) {
+  return fmt::format("{:<7} {}: {}\n", lab::action_name(state.action), state.step->name, state.reason);
+}
+
+// What a training takes, for people; with a price where the time is known.
+std::string cost_text(const run::Cost& cost, const std::optional<lab::Price>& price) {
+  const bool has_time = cost.seconds > 0;
+  return fmt::format(
+      "{:.4g} GFLOP{}{}, {:.1f} MiB of memory, {:.1f} MiB of checkpoints", cost.flops * 1e-9,
+      has_time ? ", about " + run::span_text(cost.seconds) : "",
+      price && has_time ? fmt::format(" ({} at the declared price)", price->text(cost.seconds)) : "",
+      mib(cost.memory), mib(cost.files));
+}
+
+// Of a dry run: each step, with what trainings take, and the sum of that.
+void print_costs(const lab::Plan& plan, const lab::LabState& state) {
+  run::Cost all;
+  int64_t known = 0, unknown = 0;
+  for (const lab::StepState& step : state.steps) {
+    const std::string line = state_line(step);
+    if (step.cost)
+      fmt::print("{}; {}\n", line.substr(0, line.size() - 1), cost_text(*step.cost, plan.price));
+    else
+      fmt::print("{}", line);
+    for (const std::string& phase : lab::phase_lines(plan, *step.step)) fmt::print("          {}\n", phase);
+    if (!step.cost) {
+      unknown += step.action == lab::Action::kWait && step.step->kind->makes_run() ? 1 : 0;
+      continue;
+    }
+    ++known;
+    all.flops += step.cost->flops;
+    all.seconds += step.cost->seconds;
+    all.memory = std::max(all.memory, step.cost->memory);
+    all.files += step.cost->files;
+  }
+  if (known > 0)
+    fmt::print("trainings to be done: {}, one after another {} (whole, also of those that were begun)\n",
+               known, cost_text(all, plan.price));
+  if (unknown > 0)
+    fmt::print("trainings that wait for a step, so that what they take is not known: {}\n", unknown);
+}
+
+// Says of each forecast whether the runs that check it lie inside.
+Status tell_forecasts(const Context& context, const lab::Plan& plan, const lab::LabState& state) {
+  if (std::none_of(plan.steps.begin(), plan.steps.end(),
+                   [](const lab::Step& step) { return step.kind->name == "forecast"; }))
+    return {};
+  ASSIGN_OR_RETURN(const lab::Database record, lab::make_forecasts(context.fs, plan, state));
+  ASSIGN_OR_RETURN(const std::vector<std::string> lines, lab::forecast_lines(record));
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+  return {};
+}
+
+constexpr int64_t kMostJobs = 256;
+
+int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) {
+  BuildProgressLine line;
+  const auto build = build_settings(line);
+  if (!build.ok()) return report_error(build.error());
+  const lab::Services services = {
+      .build = *build, .cost = [&](const train::TrainConfig& config, int64_t from_step) -> Result<run::Cost> {
+        ASSIGN_OR_RETURN(const auto engine, context.on(config.trainer.device).engine());
+        ASSIGN_OR_RETURN(const run::DryRun told,
+                         run::dry_run(context.fs, *engine, config, 1, 1, *build, from_step));
+        return told.cost;
+      }};
+  const auto state = lab::look_at(context, plan, every_byte, services);
+  if (!state.ok()) return report_error(state.error());
+  print_costs(plan, *state);
+  return kExitOk;
+}
+
+}  // namespace
+
+int lab_run(Args args) {
+  std::string file, check = "status";
+  bool dry_run = false, sanity = false;
+  int64_t jobs = 1;
+  lab::RunRequest request;
+  args.summary(
+      "Does the steps of a plan that are not done yet; of each it says what it does and why. Whatever is "
+      "killed,\n"
+      "the same command goes on. A step is skipped when the journal has its fingerprint (kind, version, "
+      "parameters,\n"
+      "contents of its inputs) and its output is unchanged.");
+  args.positional("FILE", &file, "the plan (docs/guide/lab.md)");
+  args.flag("--dry_run", &dry_run,
+            "say what would be done, with FLOPs, time, memory and checkpoints of trainings "
+            "whose inputs are there, and do nothing");
+  args.option("--check", &check, "HOW",
+              "how outputs are compared with the journal: status (read files whose size or time has changed; "
+              "the default) or full (read every byte)");
+  args.option("-j,--jobs", &jobs, "N",
+              "do up to N steps side by side, each in a process with its share of the threads; what they "
+              "print is in the folder logs. The outputs are those of -j 1");
+  args.option("--audit", &request.audit, "SHARE",
+              "do a drawn share of the skipped steps again, from 0 to 1, and compare; two outputs of one "
+              "fingerprint are an error, and nothing goes on from there");
+  args.option("--by", &request.by, "NAME", "with --audit: who does it, for the journal and the record");
+  args.flag("--sanity", &sanity,
+            "the same steps small, as a trial: the first 200 rows of each source, trainings of at most 20 "
+            "steps, in a folder of their own (NAME.sanity.lab)");
+  args.option("--pin", &request.pin, "SOURCE", "take the files of these sources as they are now");
+  if (const auto code = args.parse()) return *code;
+  if (check != "status" && check != "full")
+    return report_error(invalid_argument(fmt::format("--check {}: use status or full", check)));
+  if (dry_run && !request.pin.empty())
+    return report_error(invalid_argument("--pin: --dry_run writes nothing; leave out one of them"));
+  if (jobs < 1 || jobs > kMostJobs)
+    return report_error(invalid_argument(fmt::format("-j {}: use 1 to {}", jobs, kMostJobs)));
+  if (!(request.audit >= 0 && request.audit <= 1))
+    return report_error(invalid_argument(
+        fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
+  if (dry_run && request.audit > 0)
+    return report_error(invalid_argument("--audit: --dry_run does no step; leave out one of them"));
+  if (!request.by.empty() && request.audit <= 0)
+    return report_error(invalid_argument("--by: goes with --audit SHARE; give both, or leave it out"));
+  request.every_byte = check == "full";
+  request.jobs = static_cast<int>(jobs);
+  Context context = args.context();
+  auto plan = lab::read_plan(context.fs, file);
+  if (!plan.ok()) return report_error(plan.error());
+  plan->sanity = sanity;
+  if (dry_run) return lab_dry_run(context, *plan, request.every_byte);
+  const run::StopSignals signals;
+  context.stop = [&] { return signals.stop_requested(); };
+  BuildProgressLine line;
+  auto build = build_settings(line);
+  if (!build.ok()) return report_error(build.error());
+  request.threads = build->threads_or_all();
+  const lab::Services services = lab_services(context, *build, args.typed());
+  request.on_begin = [](const lab::StepState& step) {
+    fmt::print("{}", state_line(step));
+    std::fflush(stdout);
+  };
+  request.on_end = [&line](const lab::StepState& step) {
+    line.end();
+    fmt::print("{}", state_line(step));
+    std::fflush(stdout);
+  };
+  const auto state = lab::run_plan(context, services, *plan, request);
+  if (!state.ok()) return report_error(state.error());
+  if (state->stopped) {
+    fmt::print(stderr, "stopped; the same command goes on\n");
+    return kExitInterrupted;
+  }
+  for (const lab::StepState& step : state->steps)
+    if (step.action == lab::Action::kFail)
+      (void)report_error(
+          corrupt(fmt::format("{}: step {}: {}", step.step->where, step.step->name, step.reason)));
+  if (!state->is_done()) return kExitFailed;
+  if (const Status told = tell_forecasts(context, *plan, *state); !told.ok())
+    return report_error(told.error());
+  fmt::print("lab hash: {}\n", state->hash());
+  return kExitOk;
+}
+
+}  // namespace ostro::cli
