@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes docs/status.md, one page of promises, and docs/notes/results.md, the results behind it.
 
-  scripts/write_status.py                      from tests/results/*.json and bench/RESULTS.json
+  scripts/write_status.py                      from tests/results/*.json and bench/RESULTS*.json
   scripts/write_status.py --collect [FOLDER]   takes in first what the tests left there (build/release/results)
   scripts/write_status.py --check [--build FOLDER]
                                                writes nothing; fails when the pages are not what it would write, or when
@@ -37,7 +37,7 @@ sample. *Stale*: the code that a promise covers has changed since. All results a
 """
 RAW_HEAD = """# Results
 
-Written by `scripts/write_status.py` from `tests/results` and `bench/RESULTS.json`; change those, not this page. A row says
+Written by `scripts/write_status.py` from `tests/results` and `bench/RESULTS*.json`; change those, not this page. A row says
 what was seen last, at which commit and on which machine; earlier results are in git's history. [status.md](../status.md)
 says what they show.
 """
@@ -97,17 +97,23 @@ def test_row(row):
     return {**row, "result": "; ".join(words)}
 
 
+def bench_sections():
+    """Each section of the results files of all machines: file, machine, title, section."""
+    for path in sorted((ROOT / "bench").glob("RESULTS*.json"), key=lambda p: (len(p.name), p.name)):
+        data = json.loads(path.read_text(encoding="utf-8"))
+        for title, section in data["sections"].items():
+            yield path, data["machine"], title, section
+
+
 def bench_rows():
-    """The goals of the benchmarks' results file."""
-    path = ROOT / "bench" / "RESULTS.json"
-    data = json.loads(path.read_text(encoding="utf-8"))
-    for title, section in data["sections"].items():
+    """The goals of the benchmarks."""
+    for path, machine, title, section in bench_sections():
         made = re.match(r"(\d{4}-\d\d-\d\d), commit ([0-9a-f]+), `([^`]*)`", section["made"])
         if made is None:
             sys.exit(f"error: {path}: section {title} does not begin with its date, commit and command: {section['made']}")
         for case, goal, seen, held, _ in section["goals"]:
             yield dict(what=case, command=made[3], result=f"{seen}; goal {goal}: {held}", commit=made[2], date=made[1],
-                       machine=data["machine"])
+                       machine=machine)
 
 
 def table(rows):
@@ -167,12 +173,11 @@ def promise_row(promise, tests, measured, at):
 
 def missed_goals():
     """One line for each section of the benchmarks that missed goals."""
-    data = json.loads((ROOT / "bench" / "RESULTS.json").read_text(encoding="utf-8"))
-    for title, section in data["sections"].items():
+    for _, machine, title, section in bench_sections():
         missed = [goal for goal in section["goals"] if goal[3] != "yes"]
         if missed:
             case, goal, seen = max(missed, key=lambda row: len(row[2]) < 12)[:3]
-            yield f"{title}: {len(missed)} of {len(section['goals'])}", f"{case}: {seen}, goal {goal}"
+            yield f"{title}, {machine}: {len(missed)} of {len(section['goals'])}", f"{case}: {seen}, goal {goal}"
 
 
 def page(tests, measured, at):
