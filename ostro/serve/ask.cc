@@ -6,6 +6,7 @@
 
 #include "ostro/serve/json/conversation.h"
 #include "ostro/serve/json/fields.h"
+#include "ostro/serve/json/standing_fields.h"
 #include "ostro/serve/prompts.h"
 
 namespace ostro::serve {
@@ -96,6 +97,7 @@ ParsedAsk parse_completion(const ServedModel& model, const Body& body, const Ask
   Ask ask;
   sampling(fields, model, limits, ask);
   choices(fields, limits, ask);
+  read_standing_fields(fields, false);
   const Json* prompt = fields.find("prompt");
   if (prompt == nullptr)
     fields.fail("prompt", "is missing; it is a text, a list of token ids, or a list of these");
@@ -126,6 +128,14 @@ ParsedAsk parse_chat(const ServedModel& model, const Body& body, const AskLimits
   ask.form = Form::kChat;
   sampling(fields, model, limits, ask);
   choices(fields, limits, ask);
+  read_standing_fields(fields, true);
+  if (const Json* format = fields.find("response_format");
+      format != nullptr && *format != Json{{"type", "text"}})
+    fields.fail("response_format",
+                fmt::format("is {}; this server does not force answers into a format: use {}", shown(*format),
+                            R"({"type": "text"})"));
+  if (const Json* kept = fields.find("store"); kept != nullptr && *kept != Json(false))
+    fields.fail("store", fmt::format("is {}; this server keeps no answers: use false", shown(*kept)));
   const Functions functions = read_tools(fields, false);
   use_tools(model, functions, ask);
   const Json* messages = fields.find("messages");
@@ -154,6 +164,10 @@ ParsedAsk parse_response(const ServedModel& model, const Body& body, const AskLi
   Ask ask;
   ask.form = Form::kResponse;
   sampling(fields, model, limits, ask);
+  read_standing_fields(fields, true);
+  for (const auto& [name, value] : {std::pair{"truncation", Json("disabled")}, {"background", Json(false)}})
+    if (const Json* given = fields.find(name); given != nullptr && *given != value)
+      fields.fail(name, fmt::format("is {}; this server has {} alone", shown(*given), value.dump()));
   bool store = false;
   fields.flag("store", store);
   if (store)

@@ -149,6 +149,38 @@ TEST_CASE("a chat needs a template and messages") {
       std::string::npos);
 }
 
+TEST_CASE("what clients say of themselves, and what is so anyway, changes nothing; other values are errors") {
+  const ServedModel model = test_model();
+  const auto message = [&](const std::string& fields) {
+    const ParsedAsk parsed = parse_completion(model, "{\"prompt\": \"the\", " + fields + "}");
+    return std::holds_alternative<ApiError>(parsed) ? std::get<ApiError>(parsed).message : "taken";
+  };
+  CHECK(message(R"("user": "u1", "best_of": 1, "suffix": "")") == "taken");
+  CHECK(message(R"("user": 7)").find("\"user\"") == 0);
+  CHECK(message("\"user\": \"" + std::string(600, 'u') + "\"").find("600 bytes; at most 512") !=
+        std::string::npos);
+  CHECK(message(R"("best_of": 2)").find("ask for several with \"n\"") != std::string::npos);
+  CHECK(message(R"("suffix": "b")").find("fills no gaps") != std::string::npos);
+  CHECK(message(R"("metadata": {})").find("metadata") != std::string::npos);  // no field of completions
+
+  // Fields are read before the chat template is missed, which this model has not got.
+  const auto chat = [&](const std::string& fields) {
+    const ParsedAsk parsed =
+        parse_chat(model, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}], " + fields + "}");
+    return std::get<ApiError>(parsed).message;
+  };
+  for (const char* taken : {R"("response_format": {"type": "text"})", R"("store": false)",
+                            R"("parallel_tool_calls": true)", R"("service_tier": "auto")",
+                            R"("metadata": {"a": "b"}, "safety_identifier": "x", "prompt_cache_key": "y")"})
+    CHECK_MESSAGE(chat(taken).find("the model has no chat template") != std::string::npos, chat(taken));
+  CHECK(chat(R"("response_format": {"type": "json_object"})").find("does not force answers into a format") !=
+        std::string::npos);
+  CHECK(chat(R"("store": true)").find("keeps no answers") != std::string::npos);
+  CHECK(chat(R"("parallel_tool_calls": false)").find("several calls") != std::string::npos);
+  CHECK(chat(R"("service_tier": "flex")").find("one tier") != std::string::npos);
+  CHECK(chat(R"("metadata": {"a": 1})").find("object of texts") != std::string::npos);
+}
+
 TEST_CASE("texts to ids and back") {
   const ServedModel model = test_model();
   const http::Response ids = tokenize(model, R"({"prompt": "the cat"})");

@@ -62,6 +62,9 @@ class Checks:
         got = self.client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS)
         text = got.choices[0].message.content
         self.same((text, got.choices[0].message.role), (plain["choices"][0]["message"]["content"], "assistant"), "chat.completions.create: plain HTTP's text")
+        labelled = self.client.chat.completions.create(model=self.model, messages=MESSAGES, response_format={"type": "text"}, store=False, user="u", metadata={"a": "b"},
+                                                       parallel_tool_calls=True, service_tier="auto", **OPTIONS)
+        self.same(labelled.choices[0].message.content, text, "labels and fields that say what is so anyway change nothing")
         events = list(self.client.chat.completions.create(model=self.model, messages=MESSAGES, stream=True, logprobs=True, top_logprobs=2, **OPTIONS))
         self.same("".join(c.delta.content or "" for e in events for c in e.choices), text, "a streamed chat is the whole one")
         # The package's own reader of streams puts the pieces together and knows their types.
