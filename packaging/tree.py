@@ -92,7 +92,7 @@ def check_versions(path, glibc):
 
 def add_scripts(out):
     """The quickstart and what it reads, in the folders that it expects; the check of a GPU."""
-    for path in [*ROOT.glob("scripts/quickstart*"), ROOT / "scripts/gpu_check.sh", *ROOT.glob("configs/**/*")]:
+    for path in [*ROOT.glob("scripts/quickstart*"), *ROOT.glob("scripts/gpu_check*"), *ROOT.glob("configs/**/*")]:
         target = out / "share/ostro" / path.relative_to(ROOT)
         if path.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@
 #   scripts/gpu_check.sh --program OSTRO     this program, with what its environment shows it: tests give it a fake driver
 #   scripts/gpu_check.sh --out FOLDER        results go there
 #   scripts/gpu_check.sh --fuzz FILE         runs random programs, too: FILE is tests/fuzz/fuzz_engines of a build
-#   scripts/gpu_check.sh --one-chain FILE    trains a table of 81 configurations, too: FILE is tests/matrix/one_chain.py of the sources
+#   scripts/gpu_check.sh --one-chain FILE    trains a table of configurations, too: FILE is tests/matrix/one_chain.py of the sources
 #   scripts/gpu_check.sh --quick             few cases and the smallest table, for tests of this script
 #
 # A row is a line of JSON: row, result ("equal", "differs", "done", "failed", "not run: REASON"), value, seconds, device, driver,
@@ -192,6 +192,18 @@ check_commands() {
   for on in sample eval score grad; do same "ostro $on" "$on-cpu" "$on-cuda"; done
 }
 
+# --- a server: the same answers as on the CPU, and receipts that the CPU finds true
+check_serving() {
+  local -a words=()
+  $quick && words=(--requests 4 --tokens 4)
+  if ! command -v python3 > /dev/null; then row "a server on the GPU" "not run: there is no python3"; return; fi
+  python3 "$here/gpu_check_serving.py" --ostro "$program" --checkpoint runs/c0-cpu --device "$device" "${words[@]}" > serving.out 2> serving.log || true
+  local name result value
+  while IFS=$'\t' read -r name result value; do row "$name" "$result" "${value:-null}"; done < serving.out
+  [[ -s serving.out ]] || row "a server on the GPU" "failed: $(error_of serving.log)"
+  row "tokens/s beside vLLM" "not run: no comparison is written"
+}
+
 # --- killed in the middle, resumed on the other side
 check_faults() {
   local wanted
@@ -206,6 +218,11 @@ check_faults() {
     if train "$id" "$second" && [[ "$(hash_of "$id")" == "$wanted" ]]; then row "killed on $first, resumed on $second" equal
     else row "killed on $first, resumed on $second" "failed: $(error_of "$id.log")"; fi
   done
+  local id=k-saving status=0
+  OSTRO_FAILPOINT=manifest train "$id" "$device" > /dev/null 2>&1 || status=$?
+  if (( status != 137 )); then row "killed in a checkpoint" "failed: it was not killed: $(error_of "$id.log")"
+  elif train "$id" cpu && [[ "$(hash_of "$id")" == "$wanted" ]]; then row "killed in a checkpoint, resumed on cpu" equal
+  else row "killed in a checkpoint, resumed on cpu" "failed: $(error_of "$id.log")"; fi
   if train none cuda:999; then row "a GPU that is not there" "failed: it was accepted"
   elif grep -q '^error: there is no cuda:999' none.log; then row "a GPU that is not there" done
   else row "a GPU that is not there" "failed: $(error_of none.log)"; fi
@@ -296,13 +313,14 @@ check_speed() {
 }
 
 if [[ -n $reason ]]; then
-  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "other commands" "killed and resumed" "faults" "several workers" "bundle" "speed"; do
+  for name in "self-test" "bits" "one chain on CPU and GPU" "verified on the other side" "other commands" "a server on the GPU" "killed and resumed" "faults" "several workers" "bundle" "speed"; do
     row "$name" "not run: $reason"
   done
 else
   check_bits
   check_chains
   check_commands
+  check_serving
   check_faults
   check_fleets
   check_bundle

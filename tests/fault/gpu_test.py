@@ -145,6 +145,17 @@ def check_cut_off(w, m, config, allocations, launches, rng):
         w.verdict("equal", f"runs/{name}", env=m.without)
 
 
+def check_cut_off_saving(w, m, config, rng):
+    """Killed while a checkpoint of the GPU's state is written: after the copy, in an array, before the manifest."""
+    for number, point in enumerate(["snapshot", "array_write", "manifest"] if seed.full() else [rng.choice(["snapshot", "array_write", "manifest"])]):
+        words = ["train", "--config", config, "--trainer.id", f"saving{number}"]
+        print(f"  killed at {point}")
+        status, out, err = w.run(*words, "--device", "cuda", env=m.gpu(OSTRO_FAILPOINT=point))
+        check(killed(status), f"{point}: exit status {status}\n{out}{err}")
+        w.good(*words, *(["--device", "cuda"] if number % 2 else []), env=m.gpu() if number % 2 else m.without)
+        check(w.chain(f"saving{number}") == w.chain("cpu"), f"killed at {point}: another chain")
+
+
 def check_workers(w, m, config):
     """Several workers: on one GPU, on two, beside the CPU; one that fails or is killed leaves alone."""
     def launch(name, devices, *words, env):
@@ -220,6 +231,7 @@ def main():
         check_refused_at_start(w, m, config)
         check_same_answers(w, m, config)
         check_cut_off(w, m, config, allocations, launches, rng)
+        check_cut_off_saving(w, m, config, rng)
         check_workers(w, m, config)
         check_text_that_fails(w, m, config)
         check_script(w, m)
