@@ -34,9 +34,7 @@ LayerRows::LayerRows(Model model, runtime::Engine& engine, const RowLimits& limi
   limits_.rows = padded_rows(limits_.rows);
 }
 
-bool LayerRows::is_in_place() const {
-  return model_.layers.attend_pages && &engine_.memory() == &runtime::host_memory();
-}
+bool LayerRows::is_in_place() const { return model_.layers.attend_pages != nullptr; }
 
 Status LayerRows::make_cache() {
   ASSIGN_OR_RETURN(const Shapes one, traced_shapes([&] { return Arrays{model_.layers.cache(1, 1)}; }));

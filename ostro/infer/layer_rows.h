@@ -1,9 +1,8 @@
 // LayerRows: a RowRunner that goes through a model layer by layer. All rows of a step go through a layer
 // together, so each weight is read once for all of them. Keys and values lie in pages (paged_cache.h). The
-// program of a layer writes the rows of the step into them and reads them where they lie. Engines with a
-// memory of their own have no kernels for that, nor has attention that is not that of numerics.md N9: there
-// a program gathers the pages, rows that are the only one of their sequence attend together, and a longer
-// chunk attends by itself.
+// program of a layer writes the rows of the step into them and reads them where they lie. Attention that is
+// not that of numerics.md N9 cannot do that: there a program gathers the pages, rows that are the only one of
+// their sequence attend together, and a longer chunk attends by itself.
 //
 // Weights are in memory, or are read from a WeightStore while the layer before runs; of a mixture then only
 // the experts that some row goes to.

@@ -165,6 +165,10 @@ void LayerRows::list_rows(Step& step) const {
 
 Result<Buffer> LayerRows::run_layers(Step& step) {
   RETURN_IF_ERROR(embed(step));
+  // Every layer reads them: one copy to a device is enough.
+  for (Buffer* b : {&step.tokens, &step.positions, &step.place, &step.table, &step.in_text}) {
+    ASSIGN_OR_RETURN(*b, b->to(engine_.memory()));
+  }
 
   std::future<Result<LayerWeights>> next;
   const auto read_ahead = [&](int64_t layer) {

@@ -5,6 +5,7 @@
 #include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/interp/engine/engine.h"
+#include "tests/engine/paged_cases.h"
 #include "tests/engine/programs.h"
 
 namespace ostro {
@@ -38,6 +39,11 @@ const Control kControls[] = {
      "regular dots bf16"},
     {"a row of a tile that is another's",
      {"const i64 line = first + unit_line(u);", "const i64 line = first + (unit_line(u) ^ 8);"},
+     "regular dots f32"},
+    {"operands that are cut to the bits of tf32",
+     {"c[i][j] = FMA32(tile_a[x], tile_b[y], c[i][j]);",
+      "c[i][j] = FMA32(f32_of(bits32(tile_a[x]) & 0xffffe000u), f32_of(bits32(tile_b[y]) & 0xffffe000u), "
+      "c[i][j]);"},
      "regular dots f32"},
     {"a tile that begins at the last piece",
      {"tile_a[x], tile_b[y], c[i][j]", "tile_a[x], tile_b[y], 0.0f"},
@@ -191,6 +197,45 @@ TEST_CASE("control: faults of device text are found") {
     int64_t changes = 0;
     CHECK(found({.changes = {control.change}}, control.program, changes));
     CHECK(changes > 0);
+  }
+}
+
+TEST_CASE("control: faults of pages are found") {
+  const Control controls[] = {
+      {"the first page of each row", {"a.table_row + page * a.table_entry", "a.table_row"}, ""},
+      {"keys behind the row's position", {"left < PIECE ? left : PIECE", "PIECE"}, ""},
+      {"values that the window hides",
+       {"j >= keys.first ? load_float(a.values.at, a.type, v_at + j * a.values.slot) : 0.0f",
+        "load_float(a.values.at, a.type, v_at + j * a.values.slot)"},
+       ""},
+      {"a slot that is another's", {"place % 128 * a.slot_stride", "place % 64 * a.slot_stride"}, ""},
+      {"weights that are cut by themselves",
+       {"seen ? p * v_cut.scale : 0.0f, high", "seen ? p : 0.0f, high"},
+       "integers"},
+  };
+  for (const Control& control : controls) {
+    CAPTURE(std::string(control.fault));
+    const bool integers = control.program[0] != 0;
+    const ir::Program program = testing::small_cache({.window = 100, .integers = integers});
+    // The rows are at slots 69 of page 1 and 20 of page 2; slots 1 to 5 of page 0 lie before the first row's
+    // window.
+    const std::vector<Buffer> inputs =
+        testing::cache_inputs({197, 276}, {0, 1, 2, 0}, {197, 20}, {1, 2, 3, 4, 5});
+    const auto expected = (*interp::make_interpreter()->compile(program))->run(inputs);
+    REQUIRE(expected.ok());
+    for (const bool faulty : {false, true}) {
+      cuda::EmulationOptions options;
+      if (faulty) options.changes = {control.change};
+      auto device = cuda::emulated_device(options);
+      REQUIRE(device.ok());
+      auto executable = cuda::make_device_engine(**device)->compile(program, {});
+      REQUIRE_MESSAGE(executable.ok(), executable.error().message());
+      const auto got = (*executable)->run(inputs);
+      REQUIRE_MESSAGE(got.ok(), got.error().message());
+      CHECK(testing::difference(*expected, runtime::all_to(*got, runtime::host_memory()).value()).empty() ==
+            !faulty);
+      CHECK((cuda::changes_made(**device) > 0) == faulty);
+    }
   }
 }
 

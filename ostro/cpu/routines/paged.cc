@@ -1,7 +1,4 @@
 // paged_write, paged_attention: a cache of keys and values in pages, with the kernels of paged.h.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -10,6 +7,7 @@
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/ir/program/attention_limits.h"
 #include "ostro/kernels/attention/paged.h"
+#include "ostro/runtime/pages.h"
 
 namespace ostro::cpu {
 namespace {
@@ -20,31 +18,6 @@ using ir::kPageSlots;
 int64_t stride_of(const compile::View& view, const std::string& axis) {
   const int64_t i = view.shape.find(axis);
   return i < 0 ? 0 : view.strides[static_cast<size_t>(i)];
-}
-
-// An error where a row's place lies outside the pool, or two rows have one place.
-Status check_places(std::span<const int32_t> place, int64_t places) {
-  std::vector<std::pair<int32_t, int64_t>> taken;
-  bool ascending = true;
-  for (size_t r = 0; r < place.size(); ++r) {
-    if (place[r] < 0) continue;
-    if (place[r] >= places)
-      return invalid_argument(fmt::format("paged_write: row {} has place {}, and the pool has places 0 to {}",
-                                          r, place[r], places - 1));
-    ascending = ascending && (taken.empty() || taken.back().first < place[r]);
-    taken.emplace_back(place[r], static_cast<int64_t>(r));
-  }
-  if (ascending) return Status();
-  std::sort(taken.begin(), taken.end());
-  // The first row that repeats a place.
-  int64_t again = -1, at = 0;
-  for (size_t i = 1; i < taken.size(); ++i)
-    if (taken[i].first == taken[i - 1].first && (again < 0 || taken[i].second < again)) {
-      again = taken[i].second;
-      at = taken[i].first;
-    }
-  if (again < 0) return Status();
-  return invalid_argument(fmt::format("paged_write: row {} has place {}, as a row before it has", again, at));
 }
 
 // Copies of rows to their places: T has the size of an element.
@@ -82,7 +55,8 @@ kernels::QueryStrides query_strides(const compile::View& view, const std::string
 Status run_paged_write(const OpCall& call) {
   const Array &pool = call.in[0], &place = call.in[2], &out = call.out[0];
   const int64_t places = pool.shape().size_of(call.attrs.str("page")) * kPageSlots;
-  RETURN_IF_ERROR(check_places({place.as<const int32_t>(), static_cast<size_t>(place.count())}, places));
+  RETURN_IF_ERROR(
+      runtime::check_places({place.as<const int32_t>(), static_cast<size_t>(place.count())}, places));
   if (pool.data != out.data) std::memcpy(out.data, pool.data, static_cast<size_t>(pool.shape().bytes()));
   if (ir::dtype_size(pool.dtype()) == 4)
     write_rows<uint32_t>(call);
@@ -139,7 +113,7 @@ Status run_paged_attention(const OpCall& call) {
   p.key_strides = pool_strides(*keys.view);
   p.value_strides = pool_strides(*values.view);
   if (call.out[0].count() == 0) return Status();
-  RETURN_IF_ERROR(kernels::check_pages(p));
+  RETURN_IF_ERROR(runtime::check_pages({p.rows, p.entries, p.pages, p.window, p.table, p.position}));
 
   // head_dim of q must be contiguous.
   AlignedBytes copy;

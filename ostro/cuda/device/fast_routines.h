@@ -20,6 +20,9 @@ Status run_expert_outer_int8(const StepCall& call);
 
 Status run_attention(const StepCall& call);
 Status run_attention_grad(const StepCall& call);
+// attention/paged.cc. Each waits for the device, to check pages and places on the host.
+Status run_paged_write(const StepCall& call);
+Status run_paged_attention(const StepCall& call);
 
 Status run_cross_entropy(const StepCall& call);
 Status run_cross_entropy_sum(const StepCall& call);

@@ -37,6 +37,8 @@ StepRoutine step_routine(OpKind kind) {
       {run_expert_outer, {expert_outer}},
       {run_attention, {attention}},
       {run_attention_grad, {attention_grad}},
+      {run_paged_write, {paged_write}},
+      {run_paged_attention, {paged_attention}},
       {run_cross_entropy, {cross_entropy}},
       {run_cross_entropy_sum, {cross_entropy_sum}},
       {run_cross_entropy_grad, {cross_entropy_grad}},
@@ -51,7 +53,7 @@ compile::Target device_target() {
   target.reads_views = [](OpKind k) {
     return ir::is_elementwise(k) || k == OpKind::dot || k == OpKind::expert_dot ||
            k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
-           k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
+           k == OpKind::paged_attention || k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
   };
   target.epilogues = false;
   target.saved_elements = 4096;  // 64 registers a thread

@@ -246,6 +246,30 @@ struct AttentionSlicesArgs {
   i64 heads, rows, head_dim, head_step;
 };
 
+// A pool of pages, and arrays with a place for each row and head: strides in elements.
+struct PoolPlace {
+  u64 at;
+  i64 page, slot, kv_head, dim;
+};
+struct RowPlace {
+  u64 at;
+  i64 row, kv_head, group, dim;
+};
+struct PagedArgs {
+  RowPlace q, out, sink;  // sink: at 0 where there is none; its row and dim are 0
+  PoolPlace keys, values;
+  u64 table, position;  // i32
+  i64 table_row, table_entry, position_row;
+  i64 type;  // of q, the pools and out
+  i64 group, key_dim, value_dim, window;
+  float scale, soft_cap, kappa;
+};
+struct PagedWriteArgs {
+  u64 from, to, place;  // place: i32, dense
+  i64 element_bytes, rows, width, row_stride, page_stride, slot_stride;
+  Axes rest_in_rows, rest_in_pool;
+};
+
 struct CrossEntropyArgs {
   u64 logits, targets, loss, m, r, lse, w, to;
   i64 rows, vocab, to_type;

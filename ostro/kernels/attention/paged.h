@@ -3,12 +3,11 @@
 // sequence; page p of the sequence is page table[r][p] of the pools. A row with a position below 0 gives +0.
 //
 // Rows that follow each other in one sequence are computed together. The caller has checked positions and
-// tables (check_pages). What lies in slots that no row sees is not read into any result. Shapes out of range
-// abort. Every output has one fixed order of operations: bits do not depend on instruction set, threads, or
-// on which rows are computed together.
+// tables (runtime/pages.h). What lies in slots that no row sees is not read into any result. Shapes out of
+// range abort. Every output has one fixed order of operations: bits do not depend on instruction set,
+// threads, or on which rows are computed together.
 #pragma once
 
-#include "ostro/base/error.h"
 #include "ostro/kernels/attention/attention.h"
 
 namespace ostro::kernels {
@@ -38,10 +37,6 @@ struct PagedAttention {
   const int32_t* table = nullptr;     // [row, entries], dense
   const int32_t* position = nullptr;  // [row]
 };
-
-// An error that names the row with a position beyond its table, or with a page outside the pool where the row
-// sees a key.
-Status check_pages(const PagedAttention& args);
 
 // Writes out of every row.
 void paged_attention(const PagedAttention& args, machine::Isa isa, machine::ThreadPool& pool);

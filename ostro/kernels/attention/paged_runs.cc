@@ -1,7 +1,5 @@
 #include "ostro/kernels/attention/paged_runs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "ostro/ir/program/attention_limits.h"
@@ -40,26 +38,6 @@ PagedRun run_from(const PagedAttention& a, int64_t row) {
 }
 
 }  // namespace
-
-Status check_pages(const PagedAttention& a) {
-  for (int64_t r = 0; r < a.rows; ++r) {
-    const int64_t position = a.position[r];
-    if (position < 0) continue;
-    if (position >= a.entries * kPageSlots)
-      return invalid_argument(
-          fmt::format("paged_attention: row {} has position {}, and its {} pages hold "
-                      "positions 0 to {}",
-                      r, position, a.entries, a.entries * kPageSlots - 1));
-    for (int64_t p = first_page(a, position); p <= position / kPageSlots; ++p) {
-      const int64_t page = a.table[r * a.entries + p];
-      if (page < 0 || page >= a.pages)
-        return invalid_argument(
-            fmt::format("paged_attention: entry {} of row {} names page {}, and the pool has pages 0 to {}",
-                        p, r, page, a.pages - 1));
-    }
-  }
-  return Status();
-}
 
 std::vector<PagedRun> paged_runs(const PagedAttention& a) {
   std::vector<PagedRun> runs;
