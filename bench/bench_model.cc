@@ -112,7 +112,10 @@ Result<Model> open_model(const ModelChoice& choice) {
   c.data.train_urls = {"none"};
   c.trainer.train_batch_size = number("batch");
   c.trainer.num_train_steps = 1000;
-  c.trainer.mp = choice.dtype == "f32" ? "f32" : choice.dtype == "bf16" ? "p=f32,c=bfloat16" : "p=f32,c=int8";
+  c.trainer.mp = choice.dtype == "f32"    ? "f32"
+                 : choice.dtype == "bf16" ? "p=f32,c=bfloat16"
+                 : choice.dtype == "int8" ? "p=f32,c=int8"
+                                          : "p=f32,c=int8,a=int8";
   if (choice.leaf_examples > 0) c.numerics.leaf_examples = choice.leaf_examples;
   ASSIGN_OR_RETURN(c.optimizer, optimizer_of(choice.optimizer));
   std::visit(

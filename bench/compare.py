@@ -2,21 +2,21 @@
 
 training.py has the training steps, kernel_compare.py products and attention, prices.py what our own choices cost,
 families.py every family beside Llama and LoRA beside PEFT, ablation.py what parts of a step give, mixtures.py mixtures of
-experts, int8_products.py products of int8 blocks, pages.py attention over a cache in pages, decode.py products of few rows and
-sampling, choices.py the choice of tokens, generation.py generation of many texts, serving.py a server beside llama.cpp's,
-distributed.py several processes, audits.py audits, data_gather.py batches, text_to_store.py token stores beside `datasets`,
-tokenizer_speed.py encoding.
+experts, growth.py how a step's cost grows with model, batch and sequence, int8_products.py products of int8 blocks, pages.py
+attention over a cache in pages, decode.py products of few rows and sampling, choices.py the choice of tokens, generation.py
+generation of many texts, serving.py a server beside llama.cpp's, distributed.py several processes, audits.py audits,
+data_gather.py batches, text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, pathlib, sys, time
 
-import ablation, audits, choices, data_gather, decode, distributed, families, generation, int8_products, kernel_compare, mixtures
+import ablation, audits, choices, data_gather, decode, distributed, families, generation, growth, int8_products, kernel_compare, mixtures
 import pages, prices, serving
 import text_to_store, tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "audits", "kernels", "int8", "pages", "decode", "choices", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
+         "audits", "kernels", "int8", "growth", "pages", "decode", "choices", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
          "data", "tokenizers"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
@@ -52,7 +52,8 @@ def main():
     ap.add_argument("--out", required=True)
     ap.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     ap.add_argument("--sizes", nargs="+", default=["nano", "small58", "base125", "drawn"])
-    ap.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16"])
+    ap.add_argument("--dtypes", nargs="+", default=["f32", "bf16"], choices=["f32", "bf16", "int8"],
+                    help="int8 is of the part training alone")
     ap.add_argument("--parts", nargs="+", default=[part for part in PARTS if ":" not in part])
     ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
@@ -82,6 +83,9 @@ def main():
     if "int8" in a.parts:
         with b.section("Products of int8"):
             int8_products.report(b)
+    if "growth" in a.parts:
+        with b.section("Growth of a step"):
+            growth.report(b)
     if "pages" in a.parts:
         with b.section("Pages"):
             pages.report(b)

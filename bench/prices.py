@@ -98,12 +98,13 @@ class Prices:
                             "one leaf, the default rematerialisation"))
 
     def precisions(self):
-        """A step with products in f32, in bf16 and on integers (docs/spec/numerics.md, N20), all three in turns. Ratios are those
-        of CPU time, which other work on the machine changes little; those of the clock stand beside them."""
-        dtypes, rows = ("f32", "bf16", "int8"), []
-        for threads in sorted({1, self.b.threads}):
-            leaf = ("--leaf_examples", common.size("small58")["batch"])
-            running = {dtype: self.open("small58", *leaf, threads=threads, dtype=dtype) for dtype in dtypes}
+        """A step with products in f32, in bf16 and on integers (docs/spec/numerics.md, N20), int8a with attention on integers, too
+        (N21), all in turns. Ratios are those of CPU time, which other work on the machine changes little; those of the clock stand
+        beside them."""
+        dtypes, rows = ("f32", "bf16", "int8", "int8a"), []
+        for size, threads in [("small58", n) for n in sorted({1, self.b.threads})] + [("base125", self.b.threads)]:
+            leaf = ("--leaf_examples", common.size(size)["batch"])
+            running = {dtype: self.open(size, *leaf, threads=threads, dtype=dtype) for dtype in dtypes}
             seen = {dtype: [] for dtype in dtypes}
             for stepper in running.values():
                 stepper.step()
@@ -118,15 +119,17 @@ class Prices:
                 return [b[key] / x[key] for b, x in zip(seen[base], seen[dtype])]
 
             for dtype in dtypes:
-                rows.append([threads, dtype, *(spread([x[key] for x in seen[dtype]], 2) for key in ("cpu_s", "s")),
+                rows.append([size, threads, dtype, *(spread([x[key] for x in seen[dtype]], 2) for key in ("cpu_s", "s")),
                              *(spread(times("cpu_s", dtype, base), 2) + "; " + spread(times("s", dtype, base), 2)
                                if base != dtype else "" for base in ("f32", "bf16")), memory[dtype],
                              f"{statistics.median(x['peak_gflops'] for x in seen[dtype]):.0f}"])
-            r = times("cpu_s", "int8", "f32")
+            r = times("cpu_s", "int8a", "f32")
             goal = 2.5 if "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text() else 1.4
-            self.b.goal(f"small58, products int8 / f32, {threads} threads", f">= {goal}x", spread(r, 2) + "x",
+            self.b.goal(f"{size}, products and attention int8 / f32, {threads} threads", f">= {goal}x", spread(r, 2) + "x",
                         statistics.median(r) >= goal, self.settings(len(r), "CPU time; one leaf, the default rematerialisation"))
-        self.b.table(["threads", "products", "CPU s a step", "clock s a step", "times f32's speed: CPU; clock",
+            self.b.goal(f"{size}, peak memory int8 / bf16, {threads} threads", "<= 1.05x", f"{memory['int8'] / memory['bf16']:.2f}x",
+                        memory["int8"] <= 1.05 * memory["bf16"], "one leaf, the default rematerialisation")
+        self.b.table(["model", "threads", "products", "CPU s a step", "clock s a step", "times f32's speed: CPU; clock",
                       "times bf16's: CPU; clock", "peak memory, MiB", "peak of f32 or bf16, GFLOP/s"], rows)
 
     def update(self):

@@ -1,7 +1,7 @@
 // Training speed without the run around it: the steps of a model from the weights and batches in a file that
 // bench/peers/start_file.py wrote.
 //
-//   train_bench --start FILE [--dtype f32|bf16|int8] [--threads N] [--leaf_examples N]
+//   train_bench --start FILE [--dtype f32|bf16|int8|int8a] [--threads N] [--leaf_examples N]
 //               [--remat none|keep|all|save:NAMES] [--head_tile N]
 //               [--optimizer adam|muon|muon_bf16|...] [--family NAME] [--rank N] [--chain off] [--fuse off]
 //               [--generated off] [--steps N]
@@ -150,10 +150,10 @@ int main(int argc, char** argv) {
   Args args;
   const std::vector<bench::Option> options = {
       bench::text_option("--start", "a file of bench/peers/start_file.py", args.model.start),
-      {"--dtype", "f32 or bf16 or int8",
+      {"--dtype", "f32, bf16, int8 or int8a",
        [&](const std::string& value) {
          args.model.dtype = value;
-         return value == "f32" || value == "bf16" || value == "int8";
+         return value == "f32" || value == "bf16" || value == "int8" || value == "int8a";
        }},
       bench::count_option("--threads", args.engine.threads),
       bench::count_option("--leaf_examples", args.model.leaf_examples),

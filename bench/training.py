@@ -4,6 +4,7 @@ A peer takes 7 turns of a step with ours. One that no goal names takes the first
 slower than a peer before it. Ratios are those within pairs, and the best peer is the one with the least of them. f32 losses of PyTorch and JAX
 must be ours to 4 digits (all start from the same weights and see the same batches); bf16 rounds at other places. PyTorch's
 bf16 without bf16 instructions is tens of times slower than its f32: there only nano is measured beside it, with one turn.
+Steps on integers (int8) stand beside the peers in every type that is fast on the machine; the losses agree to 2 digits.
 
 "Start" is what a process takes besides steps: from its start to the end of its first step, less the median of its later
 steps, for ours and for the peers alike (they compile in their first step). It holds loading the program and the weights,
@@ -12,7 +13,7 @@ tracing, compiling, and the kernel's first touch of all memory, and not the firs
 The calibrated peak is a burst of the type's best instruction on all threads beside each step (train_bench.cc); shares are of
 the burst beside the same step, the peak said is the median.
 """
-import dataclasses, random, statistics, sys
+import dataclasses, pathlib, random, statistics, sys
 
 from peers import common
 from peers.stepper import Stepper, pairs
@@ -21,6 +22,7 @@ from report import HERE, has_bf16, spread
 # By case: at least so many times the tokens/s of the best peer.
 GOALS = {("nano", "f32"): 1.3, ("small58", "f32"): 1.15, ("base125", "f32"): 1.2,
          ("nano", "bf16"): 1.7, ("small58", "bf16"): 1.7, ("base125", "bf16"): 1.5}
+INT8_GOAL = 2.2 if "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text() else 1.4  # the best peer of any type
 LEAN = "save:qkv,attention"  # the rematerialisation policy of the row about memory
 NEAR = 1.25  # a peer whose steps take so many times another's is not the best one
 DRAWN_SHARE = 0.8  # of the smallest goal of the type, for sizes drawn at run time
@@ -89,7 +91,7 @@ class Case:
     def take_turns(self, mine, name, best):
         """What a peer shows beside ours; `best` is the least ratio of those before it."""
         peer = self.peers[name]
-        theirs = Stepper([peer.python, HERE / "peers" / peer.words[0], "--size", self.size, "--dtype", self.dtype, "--threads",
+        theirs = Stepper([peer.python, HERE / "peers" / peer.words[0], "--size", self.size, "--dtype", peer.dtype, "--threads",
                           self.b.threads, *peer.words[1:]], peer.env)
         if peer.turns > 1:
             theirs.step()
@@ -98,7 +100,7 @@ class Case:
             more = pairs(mine, theirs, peer.turns - 2)
             a, b = a + more[0], b + more[1]
         last = theirs.finish()
-        digits = {"f32": 4, "bf16": 2}[self.dtype] if name != "Levanter" else 1
+        digits = {"f32": 4, "bf16": 2, "int8": 2}[self.dtype] if not name.startswith("Levanter") else 1
         if not close(theirs.losses, mine.losses, digits):
             self.b.failed.append(f"{self.size} {self.dtype}: losses {mine.losses} and {name}'s {theirs.losses}")
         return dict(ratio=statistics.median(ratios(a, b)), a=a, b=b, label=theirs.first["peer"], memory=last["peak_rss_MiB"],
@@ -122,7 +124,7 @@ class Case:
         flops = common.flops_per_token(self.c, self.c["seq"]) * self.tokens
         used = statistics.median(flops / x["s"] / (x["peak_gflops"] * 1e9) for x in steps)
         peak = statistics.median(x["peak_gflops"] for x in steps)
-        same_start = [name for name in seen if name != "Levanter"]  # which draws weights of its own
+        same_start = [name for name in seen if not name.startswith("Levanter")]  # which draws weights of its own
         losses = seen[best if best in same_start or not same_start else same_start[0]]["losses"]
         self.b.say(f"### {self.size} {self.dtype}: {seen[best]['ratio']:.2f} x {seen[best]['label']} "
                    f"({len(seen[best]['a'])} pairs of steps)")
@@ -149,10 +151,21 @@ class Peer:
     env: dict
     turns: int
     named: bool  # a goal of its own
+    dtype: str = ""
 
 
 def peers_of(bench, size, dtype, levanter_python, turns):
-    """Name -> Peer, the fastest first. Without the shim's kernels PyTorch would be an easy win in f32 on AMD."""
+    """Name -> Peer, the fastest first."""
+    if dtype != "int8":
+        peers = peers_in(bench, size, dtype, levanter_python, turns)
+        return {name: dataclasses.replace(peer, dtype=dtype) for name, peer in peers.items()}
+    return {f"{name}, {theirs}": dataclasses.replace(peer, dtype=theirs, named=False)
+            for theirs in (["bf16", "f32"] if has_bf16() else ["f32"])
+            for name, peer in peers_in(bench, size, theirs, levanter_python, turns).items()}
+
+
+def peers_in(bench, size, dtype, levanter_python, turns):
+    """Those of one type. Without the shim's kernels PyTorch would be an easy win in f32 on AMD."""
     torch_env = bench.shim_env if dtype == "f32" else bench.peer_env
     slow = dtype == "bf16" and not has_bf16()
     torch = {}
@@ -167,6 +180,11 @@ def peers_of(bench, size, dtype, levanter_python, turns):
 
 def goals(bench, size, dtype, r):
     """The rows of a case in the table of goals."""
+    if dtype == "int8":
+        best = r["seen"][r["best"]]
+        bench.goal(f"train {size} int8 / best peer of any type", f">= {INT8_GOAL:.2f}x", f"{best['ratio']:.2f}x", best["ratio"] >= INT8_GOAL,
+                   f"{r['best']}: {best['label']}, {len(best['a'])} pairs; one leaf, the default rematerialisation")
+        return
     least = min(g for (_, d), g in GOALS.items() if d == dtype)
     goal = GOALS.get((size, dtype), DRAWN_SHARE * least)
     best = r["seen"][r["best"]]
