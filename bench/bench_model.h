@@ -10,9 +10,9 @@
 namespace ostro::bench {
 
 struct ModelChoice {
-  std::string start;               // the file
-  std::string dtype = "f32";       // of compute: f32, bf16, int8 (products on integers), int8a (attention, too)
-  int64_t leaf_examples = 0;       // 0: as numerics.leaf_examples null
+  std::string start;          // the file
+  std::string dtype = "f32";  // of compute: f32, bf16, int8 (products on integers), int8a (attention, too)
+  int64_t leaf_examples = 0;  // 0: as numerics.leaf_examples null
   std::string optimizer = "adam";  // its type, all other options their defaults; muon_bf16: products in bf16
   std::string family = "llama";    // model.type of a decoder; weights that the file lacks are drawn
   int64_t rank = 0;                // of LoRA on all matrices but the head; 0: the whole model is trained

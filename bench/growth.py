@@ -19,7 +19,7 @@ TABLES = {
 
 
 def speed(bench, config, dtype, turns):
-    """Tokens/s, the median of `turns` steps after the first, and the parameters."""
+    """Tokens/s, the median of `turns` steps after the first."""
     size = ",".join(f"{k}={v}" for k, v in config.items())
     run = Stepper([bench.benches / "train_bench", "--start", bench.start_file(size), "--dtype", dtype, "--threads", bench.threads,
                    "--leaf_examples", config["batch"], "--remat", "save:qkv,attention"], bench.env)

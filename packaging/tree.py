@@ -8,7 +8,7 @@ looks for libraries in ../lib, seen from itself, so the tree can lie anywhere. O
 gcc's run time comes from the machine; nothing in the tree needs a newer C library than --glibc.
 
     bin/ostro    lib/*.so*    share/bash-completion/completions/ostro    share/doc/ostro/licenses/
-    share/ostro/scripts/quickstart.sh    share/ostro/scripts/gpu_check.sh    share/ostro/configs/
+    share/ostro/scripts/quickstart.sh    share/ostro/scripts/gpu_check*    share/ostro/configs/
 
 With --python, the modules of the Python package (python/module) go to that folder, if the build has them: files to be laid
 over the package, whose folder lib is that of the tree.

@@ -192,16 +192,26 @@ check_commands() {
   for on in sample eval score grad; do same "ostro $on" "$on-cpu" "$on-cuda"; done
 }
 
-# --- a server: the same answers as on the CPU, and receipts that the CPU finds true
+# --- servers: the same answers as on the CPU, and receipts that the CPU finds true; with more than one page of keys, a window,
+# and attention on integers
+servers=("|--model.seq_len;400" ", with a window, on integers|--model.type;mistral;--model.sliding_window;150;--trainer.mp;c=int8,a=int8;--model.seq_len;400")
+$quick && servers=("|--model.seq_len;160")
 check_serving() {
-  local -a words=()
-  $quick && words=(--requests 4 --tokens 4)
+  local number=0 name result value
+  local -a quickly=()
+  $quick && quickly=(--requests 4 --tokens 4)
   if ! command -v python3 > /dev/null; then row "a server on the GPU" "not run: there is no python3"; return; fi
-  python3 "$here/gpu_check_serving.py" --ostro "$program" --checkpoint runs/c0-cpu --device "$device" "${words[@]}" > serving.out 2> serving.log || true
-  local name result value
-  while IFS=$'\t' read -r name result value; do row "$name" "$result" "${value:-null}"; done < serving.out
-  [[ -s serving.out ]] || row "a server on the GPU" "failed: $(error_of serving.log)"
-  row "tokens/s beside vLLM" "not run: no comparison is written"
+  for entry in "${servers[@]}"; do
+    local id="s$number" status=0
+    local -a words
+    IFS=';' read -r -a words <<< "${entry#*|}"
+    number=$((number + 1))
+    if ! train "$id" cpu --trainer.num_train_steps 1 "${words[@]}"; then row "a server${entry%%|*}" "not run: the CPU refuses it: $(error_of "$id.log")"; continue; fi
+    timeout 120 python3 "$here/gpu_check_serving.py" --ostro "$program" --checkpoint "runs/$id" --device "$device" "${quickly[@]}" \
+      > serving.out 2> serving.log || status=$?
+    while IFS=$'\t' read -r name result value; do row "$name${entry%%|*}" "$result" "${value:-null}"; done < serving.out
+    (( status <= 1 )) || row "a server${entry%%|*}" "failed: exit status $status: $(tail -1 serving.log | cut -c1-200)"
+  done
 }
 
 # --- killed in the middle, resumed on the other side

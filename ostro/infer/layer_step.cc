@@ -166,7 +166,9 @@ void LayerRows::list_rows(Step& step) const {
 Result<Buffer> LayerRows::run_layers(Step& step) {
   RETURN_IF_ERROR(embed(step));
   // Every layer reads them: one copy to a device is enough.
-  for (Buffer* b : {&step.tokens, &step.positions, &step.place, &step.table, &step.in_text}) {
+  std::vector<Buffer*> shared{&step.tokens, &step.positions};
+  if (is_in_place()) shared.insert(shared.end(), {&step.place, &step.table, &step.in_text});
+  for (Buffer* b : shared) {
     ASSIGN_OR_RETURN(*b, b->to(engine_.memory()));
   }
 

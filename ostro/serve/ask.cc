@@ -97,7 +97,7 @@ ParsedAsk parse_completion(const ServedModel& model, const Body& body, const Ask
   Ask ask;
   sampling(fields, model, limits, ask);
   choices(fields, limits, ask);
-  read_standing_fields(fields, false);
+  read_standing_completion(fields, ask.count);
   const Json* prompt = fields.find("prompt");
   if (prompt == nullptr)
     fields.fail("prompt", "is missing; it is a text, a list of token ids, or a list of these");
@@ -128,14 +128,7 @@ ParsedAsk parse_chat(const ServedModel& model, const Body& body, const AskLimits
   ask.form = Form::kChat;
   sampling(fields, model, limits, ask);
   choices(fields, limits, ask);
-  read_standing_fields(fields, true);
-  if (const Json* format = fields.find("response_format");
-      format != nullptr && *format != Json{{"type", "text"}})
-    fields.fail("response_format",
-                fmt::format("is {}; this server does not force answers into a format: use {}", shown(*format),
-                            R"({"type": "text"})"));
-  if (const Json* kept = fields.find("store"); kept != nullptr && *kept != Json(false))
-    fields.fail("store", fmt::format("is {}; this server keeps no answers: use false", shown(*kept)));
+  read_standing_chat(fields);
   const Functions functions = read_tools(fields, false);
   use_tools(model, functions, ask);
   const Json* messages = fields.find("messages");
@@ -164,10 +157,7 @@ ParsedAsk parse_response(const ServedModel& model, const Body& body, const AskLi
   Ask ask;
   ask.form = Form::kResponse;
   sampling(fields, model, limits, ask);
-  read_standing_fields(fields, true);
-  for (const auto& [name, value] : {std::pair{"truncation", Json("disabled")}, {"background", Json(false)}})
-    if (const Json* given = fields.find(name); given != nullptr && *given != value)
-      fields.fail(name, fmt::format("is {}; this server has {} alone", shown(*given), value.dump()));
+  read_standing_response(fields);
   bool store = false;
   fields.flag("store", store);
   if (store)
@@ -210,6 +200,7 @@ ParsedAsk parse_response(const ServedModel& model, const Body& body, const AskLi
   };
   ask.shown_fields = Json{{"instructions", given("instructions", nullptr)},
                           {"max_output_tokens", given("max_output_tokens", nullptr)},
+                          {"metadata", given("metadata", Json::object())},
                           {"parallel_tool_calls", true},
                           {"previous_response_id", nullptr},
                           {"store", false},
@@ -219,7 +210,8 @@ ParsedAsk parse_response(const ServedModel& model, const Body& body, const AskLi
                           {"tools", given("tools", Json::array())},
                           {"top_logprobs", ask.rating.likely},
                           {"top_p", ask.options.choice.top_p},
-                          {"truncation", "disabled"}}
+                          {"truncation", "disabled"},
+                          {"user", given("user", nullptr)}}
                          .dump();
   return ask;
 }

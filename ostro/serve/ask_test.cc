@@ -159,7 +159,8 @@ TEST_CASE("what clients say of themselves, and what is so anyway, changes nothin
   CHECK(message(R"("user": 7)").find("\"user\"") == 0);
   CHECK(message("\"user\": \"" + std::string(600, 'u') + "\"").find("600 bytes; at most 512") !=
         std::string::npos);
-  CHECK(message(R"("best_of": 2)").find("ask for several with \"n\"") != std::string::npos);
+  CHECK(message(R"("n": 2, "best_of": 2)") == "taken");
+  CHECK(message(R"("n": 2, "best_of": 3)").find("has to be \"n\"") != std::string::npos);
   CHECK(message(R"("suffix": "b")").find("fills no gaps") != std::string::npos);
   CHECK(message(R"("metadata": {})").find("metadata") != std::string::npos);  // no field of completions
 

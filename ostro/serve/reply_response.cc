@@ -40,7 +40,6 @@ Json ResponseReply::response(const char* status) const {
               {"model", model_.facts.name},
               {"output", parts_->output}};
   out.update(parts_->shown);
-  out["metadata"] = Json::object();
   out["system_fingerprint"] = fingerprint(model_.facts.parameters());
   out["usage"] = status_ == std::string_view("in_progress")
                      ? Json()

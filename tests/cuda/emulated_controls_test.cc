@@ -208,7 +208,7 @@ TEST_CASE("control: faults of pages are found") {
        {"j >= keys.first ? load_float(a.values.at, a.type, v_at + j * a.values.slot) : 0.0f",
         "load_float(a.values.at, a.type, v_at + j * a.values.slot)"},
        ""},
-      {"a slot that is another's", {"place % 128 * a.slot_stride", "place % 64 * a.slot_stride"}, ""},
+      {"a slot that is another's", {"place % PIECE * a.slot_stride", "place % 64 * a.slot_stride"}, ""},
       {"weights that are cut by themselves",
        {"seen ? p * v_cut.scale : 0.0f, high", "seen ? p : 0.0f, high"},
        "integers"},

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/cuda/emulated/emulated_device.h"
@@ -38,6 +39,34 @@ TEST_CASE("a pool that is given away is written in place, and one that is kept s
   auto other = (*executable)->run(testing::cache_inputs({5, 300}, {0, 1, 1, 0}, {5, 44}));
   REQUIRE(other.ok());
   CHECK(!same_bytes((*other)[0], (*apart)[0]));
+}
+
+TEST_CASE("a device writes a pool in place that is given away") {
+  auto device = cuda::emulated_device({});
+  REQUIRE(device.ok());
+  const auto engine = cuda::make_device_engine(**device);
+  auto executable = engine->compile(testing::small_cache({}), {.donate = {0}});
+  REQUIRE_MESSAGE(executable.ok(), executable.error().message());
+  const auto on_device = [&] {
+    return runtime::all_to(testing::cache_inputs({5, 300}, {0, 1, 2, 0}, {5, 44}), (*device)->memory())
+        .value();
+  };
+  const auto bytes = [](const runtime::Buffer& b) {
+    const runtime::Buffer host = b.to_host().value();
+    return std::vector<std::byte>(host.bytes().begin(), host.bytes().end());
+  };
+  std::vector<runtime::Buffer> inputs = on_device();
+  const std::vector<runtime::Buffer> kept = inputs;  // so it may not be overwritten
+  const auto apart = (*executable)->run(inputs);
+  REQUIRE_MESSAGE(apart.ok(), apart.error().message());
+  CHECK(bytes(kept[0]) == bytes(on_device()[0]));
+  CHECK(bytes((*apart)[1]) != bytes(kept[0]));
+  inputs = on_device();
+  const runtime::Block* memory = &inputs[0].block();
+  const auto in_place = (*executable)->run(std::move(inputs));
+  REQUIRE(in_place.ok());
+  CHECK(&(*in_place)[1].block() == memory);
+  for (size_t i : {0, 1}) CHECK(bytes((*in_place)[i]) == bytes((*apart)[i]));
 }
 
 TEST_CASE("engines name the row of a place, a page and a position outside, as the interpreter does") {

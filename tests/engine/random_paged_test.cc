@@ -82,12 +82,19 @@ testing::ProgramWithInputs random_paged(Rng& rng, int64_t longest) {
   const ValueId q = c.param({d, {row, heads, group, k_dim}});
   const ValueId k = pool_of(k_dim, rng.chance(0.7)), v = pool_of(v_dim, rng.chance(0.1));
   const auto of_row = [&](int64_t r) { return rows.rows[static_cast<size_t>(r)]; };
-  const ValueId table = c.param({DType::i32, {row, entry}}, [&](int64_t e) {
-    const std::vector<int64_t>& pages = rows.pages[static_cast<size_t>(of_row(e / entry.size).first)];
-    const auto i = static_cast<size_t>(e % entry.size);
-    return i < pages.size() ? pages[i] : int64_t{-7};
-  });
-  const ValueId position = c.param({DType::i32, {row}}, [&](int64_t r) { return of_row(r).second; });
+  // Tables and positions may be views: turned over, or read from the end.
+  const bool turned = rng.chance(0.3), backwards = rng.chance(0.3);
+  const ValueId stored = c.param(
+      turned ? ir::Shape{DType::i32, {entry, row}} : ir::Shape{DType::i32, {row, entry}}, [&](int64_t e) {
+        const auto r = turned ? e % row.size : e / entry.size;
+        const auto i = static_cast<size_t>(turned ? e / row.size : e % entry.size);
+        const std::vector<int64_t>& pages = rows.pages[static_cast<size_t>(of_row(r).first)];
+        return i < pages.size() ? pages[i] : int64_t{-7};
+      });
+  const ValueId table = turned ? b.transpose(stored, {row.name, entry.name}) : stored;
+  const ValueId listed = c.param({DType::i32, {row}},
+                                 [&](int64_t r) { return of_row(backwards ? row.size - 1 - r : r).second; });
+  const ValueId position = backwards ? b.add(OpKind::reverse, {listed}, {{"axis", row.name}}) : listed;
   std::map<int64_t, int64_t> taken;
   const ValueId place = c.param({DType::i32, {row}}, [&](int64_t r) -> int64_t {
     const auto [sequence, at] = of_row(r);

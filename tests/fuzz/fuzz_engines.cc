@@ -34,6 +34,8 @@ namespace {
 
 using namespace ostro;
 
+constexpr int64_t kFewOutputs = 200;  // of these one dull program may be a large share
+
 struct Options {
   int64_t count = 40;
   int64_t sample = 0;
@@ -140,7 +142,8 @@ class Fuzzer {
       ok = ok && holds;
     };
     if (options_.engine != "passes")
-      need(stats_.meaningful * 20 >= stats_.outputs * 17, "fewer than 85 % of outputs are finite and varied");
+      need(stats_.outputs < kFewOutputs || stats_.meaningful * 20 >= stats_.outputs * 17,
+           "fewer than 85 % of outputs are finite and varied");
     if (options_.complete) {
       need(missing.empty(), "not every legal combination of op, dtype and place was reached");
       need(coverage_.median_ops() >= 20, "the median program has fewer than 20 ops");

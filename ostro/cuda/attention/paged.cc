@@ -13,13 +13,18 @@ using ir::kPageSlots;
 
 constexpr const char* kPaged = "attention/paged.cu";
 
-// The elements of a small i32 array on the host, in the order of its axes. Waits for what was begun before.
+// The elements of a small i32 array on the host, in the order of its axes. Waits for what was begun before. A
+// view may run through memory in any order.
 Result<std::vector<int32_t>> on_host(const StepCall& call, const DeviceArray& a) {
   const std::vector<int64_t> at = compile::offsets_over(a.shape().axes, *a.view);
   if (at.empty()) return std::vector<int32_t>();
-  std::vector<int32_t> held(static_cast<size_t>(*std::max_element(at.begin(), at.end())) + 1), out;
-  RETURN_IF_ERROR(call.device().read(a.at, std::as_writable_bytes(std::span(held))));
-  for (const int64_t i : at) out.push_back(held[static_cast<size_t>(i)]);
+  const auto [low, high] = std::minmax_element(at.begin(), at.end());
+  std::vector<int32_t> held(static_cast<size_t>(*high - *low + 1));
+  RETURN_IF_ERROR(call.device().read(a.at + *low * static_cast<int64_t>(sizeof(int32_t)),
+                                     std::as_writable_bytes(std::span(held))));
+  if (held.size() == at.size() && std::is_sorted(at.begin(), at.end())) return held;
+  std::vector<int32_t> out;
+  for (const int64_t i : at) out.push_back(held[static_cast<size_t>(i - *low)]);
   return out;
 }
 

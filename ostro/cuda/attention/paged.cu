@@ -21,6 +21,11 @@ DEVICE i64 pool_place(const PoolPlace& p, const PagedArgs& a, i64 number, i64 h)
   return number * p.page + h / a.group * p.kv_head;
 }
 
+// The first key that a row at this position sees.
+DEVICE i64 first_seen(const PagedArgs& a, i64 position) {
+  return a.window > 0 && position >= a.window ? position - a.window + 1 : 0;
+}
+
 // What a row begins with: its maximum, and the sum of exponentials.
 DEVICE float paged_maximum(const PagedArgs& a, i64 h) {
   if (a.sink.at == 0) return -1e30f;
@@ -50,7 +55,7 @@ DEVICE void end_row(const PagedArgs& a, i64 row, i64 h, const float* acc, float 
 BLOCK_KERNEL(paged_attention, PagedArgs) {
   SHARED(float, score, PIECE);
   const i64 row = BLOCK_X, h = BLOCK_Y, position = (i64)AT(const i32, a.position)[row * a.position_row];
-  const i64 first_key = a.window > 0 && position >= a.window ? position - a.window + 1 : 0;
+  const i64 first_key = first_seen(a, position);
   const i64 q_at = row_place(a.q, a, row, h), width = a.key_dim > a.value_dim ? a.key_dim : a.value_dim;
   const bool narrow = a.type == TYPE_BF16;
   float m = paged_maximum(a, h), l = a.sink.at != 0 && position >= 0 ? 1.0f : 0.0f;
@@ -107,7 +112,7 @@ BLOCK_KERNEL(paged_attention_sliced, PagedArgs) {
   SHARED(i32, low, PIECE);
   SHARED(u32, room, WARPS);
   const i64 row = BLOCK_X, h = BLOCK_Y, position = (i64)AT(const i32, a.position)[row * a.position_row];
-  const i64 first_key = a.window > 0 && position >= a.window ? position - a.window + 1 : 0, q_at = row_place(a.q, a, row, h);
+  const i64 first_key = first_seen(a, position), q_at = row_place(a.q, a, row, h);
   u32 largest = 0;
   for (i64 d = THREAD; d < a.key_dim; d += PIECE) {
     const u32 x = bits32(load_float(a.q.at, a.type, q_at + d * a.q.dim)) & 0x7fffffffu;
@@ -167,7 +172,7 @@ KERNEL(paged_write, PagedWriteArgs) {
   const i64 row = i / a.width, place = (i64)AT(const i32, a.place)[row];
   if (place < 0) return;
   const i64 from = row * a.row_stride + offset_in(a.rest_in_rows, i % a.width);
-  const i64 to = place / 128 * a.page_stride + place % 128 * a.slot_stride + offset_in(a.rest_in_pool, i % a.width);
+  const i64 to = place / PIECE * a.page_stride + place % PIECE * a.slot_stride + offset_in(a.rest_in_pool, i % a.width);
   if (a.element_bytes == 2)
     AT(u16, a.to)[to] = AT(const u16, a.from)[from];
   else

@@ -9,7 +9,8 @@
 
 namespace ostro::serve {
 
-// `chat`: the fields of /v1/chat/completions and /v1/responses besides those of completions.
-void read_standing_fields(Fields& fields, bool chat);
+void read_standing_completion(Fields& fields, int64_t answers);  // of /v1/completions with that `n`
+void read_standing_chat(Fields& fields);                         // of /v1/chat/completions
+void read_standing_response(Fields& fields);                     // of /v1/responses
 
 }  // namespace ostro::serve
