@@ -20,6 +20,7 @@
 #include "ostro/lab_commands/lab_replayed.h"
 #include "ostro/lab_commands/lab_run.h"
 #include "ostro/lab_commands/lab_serve.h"
+#include "ostro/lab_commands/lab_step.h"
 #include "ostro/lab_commands/lab_without.h"
 #include "ostro/paper/answers.h"
 #include "ostro/paper/paper.h"
@@ -188,6 +189,7 @@ constexpr Command kLabVerbs[] = {
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"corpus", "draw a synthetic corpus, with the same bytes on every machine", lab_corpus},
     {"board", "check entries of a track, and keep a board of them", lab_board},
+    {"step", "do one step, where `ostro lab run --place` asks for it", lab_step},
     {"without", "train a run again without a document, and compare", lab_without},
 };
 

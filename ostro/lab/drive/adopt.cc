@@ -9,6 +9,7 @@
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/drive/make_step.h"
+#include "ostro/lab/places/elsewhere.h"
 #include "ostro/train/options/shown_config.h"
 
 namespace ostro::lab {
@@ -63,7 +64,10 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
     return refused("a hypothesis uses its result, which may not be known before the step is done here");
   const Work work = lab.work(*state.step, looked.made);
   RETURN_IF_ERROR(check_foreign(work, state.recipe, request.folder));
-  ASSIGN_OR_RETURN(const std::string folder, begin_step(lab, state));
+  const std::string folder = output_folder(lab.directory, state.fingerprint);
+  RETURN_IF_ERROR(
+      left_elsewhere(fs, TaskFiles(lab.directory, folder), {}));  // no attempt elsewhere is at work
+  RETURN_IF_ERROR(begin_step(lab, state));
   const auto take = [&]() -> Result<Adopted> {
     RETURN_IF_ERROR(copy_folder(fs, request.folder, folder));
     if (kind == "train") RETURN_IF_ERROR(clear_words(fs, folder));
@@ -72,7 +76,7 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
     if (!*performed) return refused("was stopped");
     ASSIGN_OR_RETURN(std::string verified, verify_foreign(work, folder, lab.journal.head(), request.count));
     RETURN_IF_ERROR(lab.journal.add_adopted(request.step, state.fingerprint, verified));
-    RETURN_IF_ERROR(end_step(lab, looked.made, state, performed));
+    RETURN_IF_ERROR(end_step(lab, looked.made, state, performed, Status()));
     return Adopted{**performed, std::move(verified)};
   };
   Result<Adopted> out = take();
