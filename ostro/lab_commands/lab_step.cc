@@ -31,14 +31,15 @@ int lab_step(Args args) {
   if (const Status prints = lab::print_to(files.log, lab::LogBegin::kBehind); !prints.ok())
     return report_error(prints.error());
   const run::StopSignals signals;
-  context.stop = [&] { return signals.stop_requested(); };
+  lab::StopFile asked(context.fs, files.stop);
+  context.stop = [&] { return signals.stop_requested() || asked.is_there(); };
   BuildProgressLine line;
   const auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   const lab::Services services = lab_services(context, *build, (*task)->argv);
   if (const Status done = lab::do_task(context, services, files, **task); !done.ok())
     return report_error(done.error());
-  return signals.stop_requested() ? kExitInterrupted : kExitOk;
+  return context.stop() ? kExitInterrupted : kExitOk;
 }
 
 }  // namespace ostro::cli

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -11,31 +10,6 @@
 
 namespace ostro::lab {
 namespace {
-
-// Whether a file is there, looked for once a second. Any thread may ask.
-class FileAppears {
- public:
-  FileAppears(io::FileSystem& fs, std::string path) : fs_(fs), path_(std::move(path)) {}
-
-  bool operator()() {
-    using Clock = std::chrono::steady_clock;
-    constexpr int64_t kPause = 1'000;  // ms
-    const int64_t now =
-        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
-    int64_t last = looked_;
-    if (!there_ && now - last >= kPause && looked_.compare_exchange_strong(last, now)) {
-      const auto found = fs_.exists(path_);
-      if (found.ok() && *found) there_ = true;
-    }
-    return there_;
-  }
-
- private:
-  io::FileSystem& fs_;
-  std::string path_;
-  std::atomic<int64_t> looked_ = INT64_MIN / 2;
-  std::atomic<bool> there_ = false;
-};
 
 // Who asks holds the lock for moments only.
 Result<std::unique_ptr<io::FileLock>> lock_soon(io::FileSystem& fs, const TaskFiles& files) {
@@ -77,6 +51,19 @@ Performed do_step(const Context& context, const Services& services, const StepTa
 
 }  // namespace
 
+bool StopFile::is_there() {
+  using Clock = std::chrono::steady_clock;
+  constexpr int64_t kPause = 1'000;  // ms
+  const int64_t now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+  int64_t last = looked_;
+  if (!there_ && now - last >= kPause && looked_.compare_exchange_strong(last, now)) {
+    const auto found = fs_.exists(path_);
+    if (found.ok() && *found) there_ = true;
+  }
+  return there_;
+}
+
 Status do_task(const Context& context, const Services& services, const TaskFiles& files,
                const StepTask& task) {
   io::FileSystem& fs = context.fs;
@@ -86,16 +73,10 @@ Status do_task(const Context& context, const Services& services, const TaskFiles
     return busy(fmt::format("{}: is another attempt by now, so this one ends", files.task));
   if (read_answer(fs, files, task.attempt))
     return busy(fmt::format("{}: this attempt has its answer already", files.answer));
-  FileAppears is_asked_to_stop(fs, files.stop);
-  const Context& c = context;
-  const Context stoppable = {c.fs,       c.models,
-                             c.engine,   c.engine_for_a_moment,
-                             c.progress, [&] { return c.stop() || is_asked_to_stop(); },
-                             c.engine_on};
   Status sandboxed;
   TaskAnswer answer{.attempt = task.attempt,
-                    .performed = stoppable.stop() ? Performed(std::optional<std::string>())
-                                                  : do_step(stoppable, services, task, sandboxed)};
+                    .performed = context.stop() ? Performed(std::optional<std::string>())
+                                                : do_step(context, services, task, sandboxed)};
   if (!sandboxed.ok()) answer.unsandboxed = sandboxed.error().message();
   failpoint("lab_answer");
   return write_answer(fs, files, answer);
