@@ -10,6 +10,7 @@
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/record/scaling_record.h"
+#include "ostro/lab_commands/lab_products.h"
 #include "ostro/lab_commands/lab_services.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/run/report/forecast.h"
@@ -72,7 +73,7 @@ Status tell_forecasts(const Context& context, const lab::Plan& plan, const lab::
   return {};
 }
 
-constexpr int64_t kMostJobs = 256;
+constexpr int64_t kMostJobs = 256, kMostWorkers = 1024;
 
 int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) {
   BuildProgressLine line;
@@ -96,7 +97,7 @@ int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) 
 int lab_run(Args args) {
   std::string file, check = "status";
   bool dry_run = false, sanity = false;
-  int64_t jobs = 1;
+  int64_t jobs = 1, workers = -1;  // -1: as the plan says
   lab::RunRequest request;
   args.summary(
       "Does the steps of a plan that are not done yet; of each it says what it does and why. Whatever is "
@@ -114,6 +115,9 @@ int lab_run(Args args) {
   args.option("-j,--jobs", &jobs, "N",
               "do up to N steps side by side, each in a process with its share of the threads; what they "
               "print is in the folder logs. The outputs are those of -j 1");
+  args.option("--workers", &workers, "N",
+              "train with N workers in this process, whatever the plan says; they change no bit (default: as "
+              "the plan says)");
   args.option("--audit", &request.audit, "SHARE",
               "do a drawn share of the skipped steps again, from 0 to 1, and compare; two outputs of one "
               "fingerprint are an error, and nothing goes on from there");
@@ -129,6 +133,8 @@ int lab_run(Args args) {
     return report_error(invalid_argument("--pin: --dry_run writes nothing; leave out one of them"));
   if (jobs < 1 || jobs > kMostJobs)
     return report_error(invalid_argument(fmt::format("-j {}: use 1 to {}", jobs, kMostJobs)));
+  if (workers != -1 && (workers < 1 || workers > kMostWorkers))
+    return report_error(invalid_argument(fmt::format("--workers {}: use 1 to {}", workers, kMostWorkers)));
   if (!(request.audit >= 0 && request.audit <= 1))
     return report_error(invalid_argument(
         fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
@@ -149,7 +155,8 @@ int lab_run(Args args) {
   auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   request.threads = build->threads_or_all();
-  const lab::Services services = lab_services(context, *build, args.typed());
+  const lab::Services services =
+      lab_services(context, *build, args.typed(), workers == -1 ? std::nullopt : std::optional(workers));
   request.on_begin = [](const lab::StepState& step) {
     fmt::print("{}", state_line(step));
     std::fflush(stdout);
@@ -172,8 +179,10 @@ int lab_run(Args args) {
   if (!state->is_done()) return kExitFailed;
   if (const Status told = tell_forecasts(context, *plan, *state); !told.ok())
     return report_error(told.error());
+  // Report and pages last: the hash stands whatever becomes of them.
+  const Status products = make_products(context, *plan);
   fmt::print("lab hash: {}\n", state->hash());
-  return kExitOk;
+  return products.ok() ? kExitOk : report_error(products.error());
 }
 
 }  // namespace ostro::cli

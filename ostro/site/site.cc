@@ -117,7 +117,9 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   ASSIGN_OR_RETURN(const std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
   Writer writer(context, facts, folder);
   paper::Report report;
-  if (state.is_done()) {
+  if (request.report) {
+    report.files = *request.report;
+  } else if (state.is_done()) {
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }
   RETURN_IF_ERROR(writer.write(sets, boards, report.files));

@@ -3,11 +3,13 @@
 // hypotheses, and the report of a finished lab.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/context/context.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/report/report.h"
 
 namespace ostro::site {
 
@@ -18,6 +20,8 @@ struct SiteRequest {
   bool texts = true;
   // Folders of boards that have a page, too.
   std::vector<std::string> boards = {};
+  // The report of this state, if it was made already: the pages have these files.
+  std::optional<std::vector<lab::ReportFile>> report = {};
 };
 
 struct Site {

@@ -9,6 +9,7 @@
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/plan/declared.h"
 #include "ostro/experiment/plan/expand.h"
+#include "ostro/experiment/plan/products.h"
 #include "ostro/experiment/plan/scaling_steps.h"
 #include "ostro/io/files/path.h"
 
@@ -137,7 +138,7 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config
   RETURN_IF_ERROR(check_once(root));
   RETURN_IF_ERROR(check_keys(root, "",
                              {"lab", "question", "steps", "scaling", "hypotheses", "queries", "figures",
-                              "tables", "report", "price", "show_texts"}));
+                              "tables", "report", "site", "price", "show_texts"}));
   Plan plan;
   plan.file = file;
   const std::string folder = io::clean_path(io::parent_path(file));
@@ -158,9 +159,7 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config
   ASSIGN_OR_RETURN(plan.queries, read_queries(root, "queries"));
   ASSIGN_OR_RETURN(plan.figures, read_queries(root, "figures"));
   ASSIGN_OR_RETURN(plan.tables, read_queries(root, "tables"));
-  if (root.find("report") != nullptr) {
-    ASSIGN_OR_RETURN(plan.report, text_of(root, "report"));
-  }
+  RETURN_IF_ERROR(read_products(root, plan));
   if (const Node* price = root.find("price"); price != nullptr) {
     ASSIGN_OR_RETURN(plan.price, read_price(*price));
   }

@@ -217,5 +217,37 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
   CHECK_FALSE(plan_of("just a text").ok());
 }
 
+TEST_CASE(
+    "a plan says where the report and the pages go, below its folder, and that is no part of what it is") {
+  const auto plan_of_keys = [](const std::string& keys) { return plan_of(plan_with(kSteps) + keys); };
+  const auto plain = plan_of_keys("report: a.typ\n");
+  const auto made = plan_of_keys("report: {paper: a.typ, out: r/}\nsite: {}\n");
+  REQUIRE_MESSAGE((plain.ok() && made.ok()), made.error().message());
+  CHECK((plain->report == "a.typ" && !plain->makes.report && !plain->makes.site));
+  CHECK(plain->report_folder() == plain->folder + "/a.lab/report");
+  CHECK((made->report == "a.typ" && made->makes.report == "r" && made->makes.site == ""));
+  CHECK(made->report_folder() == made->folder + "/r");
+  CHECK(made->site_folder() == made->folder + "/a.lab/site");
+  CHECK(canonical_plan(*made) == canonical_plan(*plain));
+  const auto bare = plan_of_keys("report: {}\n");  // figures and tables, without a text
+  REQUIRE(bare.ok());
+  CHECK((bare->report.empty() && bare->makes.report == ""));
+  Plan small = *made;
+  small.sanity = true;
+  CHECK(small.report_folder() == small.folder + "/a.sanity.lab/report");
+  const auto error = [&](const std::string& keys, const std::string& wanted) {
+    const auto plan = plan_of_keys(keys);
+    REQUIRE_FALSE(plan.ok());
+    CHECK_MESSAGE(plan.error().message().find(wanted) != std::string::npos, plan.error().message());
+  };
+  for (const char* folder : {"/tmp/x", "../x", "a/../../x", "s3://bucket/x", ".", "[a]"})
+    error(fmt::format("site: {{out: {}}}\n", folder), "site.out: expected a folder below that of the plan");
+  error("report: {paper: [a]}\n", "report: expected a file, or a map");
+  error("report: {papr: a.typ}\n", "unknown key \"papr\"; the nearest is \"paper\"");
+  error("report: [a]\n", "report: expected a file, or a map");
+  error("site: out\n", "site: expected a map");
+  error("report: {paper: a.typ, out: r}\nsite: {out: ./r}\n", "site.out: is the folder of the report");
+}
+
 }  // namespace
 }  // namespace ostro::lab
