@@ -11,6 +11,7 @@
 #include "ostro/config/node.h"
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/plan/hypothesis.h"
+#include "ostro/experiment/plan/query.h"
 #include "ostro/experiment/plan/step_kinds.h"
 #include "ostro/io/files/file_system.h"
 
@@ -30,11 +31,6 @@ struct Step {
 // The step whose forecast a training checks; null: none.
 const std::string* checked_forecast(const Step& step);
 
-// A named SELECT.
-struct Query {
-  std::string name, sql, where;
-};
-
 // What a machine costs, as the plan declares it. It is shown, and is in no fingerprint.
 struct Price {
   double machine_hour = 0;
@@ -50,7 +46,7 @@ struct Plan {
   std::vector<Step> steps;  // inputs first
   std::vector<Hypothesis> hypotheses;
   std::vector<Query> queries;        // each gives one value
-  std::vector<Query> figures;        // each gives rows (series, x, y)
+  std::vector<Query> figures;        // each gives rows of points (FigureForm)
   std::vector<Query> tables;         // each gives a table
   std::string report;                // path of the report's text; empty: none
   std::set<std::string> show_texts;  // licences under which pages may show texts of sources

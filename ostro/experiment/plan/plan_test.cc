@@ -132,6 +132,29 @@ TEST_CASE("a price is read, and is no part of the plan that is kept") {
     CHECK_MESSAGE(!plan_of(plan_with(kSteps) + "price: " + price + "\n").ok(), price);
 }
 
+TEST_CASE("a figure is a SELECT, or a map that says how it is drawn") {
+  const auto with = [](const std::string& figures) {
+    return plan_of(plan_with(kSteps) + "figures: " + figures);
+  };
+  const auto plain = with("{f: SELECT 1}"), map = with("{f: {query: SELECT 1}}"),
+             bars = with("{f: {query: SELECT 1, draw: bars, facets: true}}");
+  REQUIRE_MESSAGE(bars.ok(), bars.error().message());
+  CHECK(bars->figures[0].form == FigureForm{FigureMarks::kBars, true});
+  CHECK(bars->figures[0].sql == "SELECT 1");
+  CHECK(map->figures[0].form == FigureForm());
+  CHECK(canonical_plan(*plain) == canonical_plan(*map));
+  CHECK(canonical_plan(*plain) != canonical_plan(*bars));
+  CHECK(canonical_plan(*plain).find(R"("figures":{"f":"SELECT 1"})") != std::string::npos);
+  const auto error = [&](const std::string& figures) { return with(figures).error().message(); };
+  CHECK(error("{f: {query: SELECT 1, draw: pie}}")
+            .find("figures.f.draw: \"pie\": use lines, points, bands or bars") != std::string::npos);
+  CHECK(error("{f: {draw: bars}}").find("figures.f.query: expected a SELECT") != std::string::npos);
+  CHECK(error("{f: {query: SELECT 1, facets: 3}}").find("figures.f.facets: expected true or false") !=
+        std::string::npos);
+  CHECK(error("{f: {query: SELECT 1, drow: bars}}").find("draw") != std::string::npos);
+  CHECK_FALSE(plan_of(plan_with(kSteps) + "tables: {f: {query: SELECT 1}}").ok());
+}
+
 TEST_CASE("a sweep that is too large is an error before it is made") {
   std::string hundred = "[0";
   for (int i = 1; i < 100; ++i) hundred += ", " + std::to_string(i);
