@@ -14,7 +14,9 @@
 #include "ostro/lab/report/report.h"
 #include "ostro/lab_commands/lab_adopt.h"
 #include "ostro/lab_commands/lab_board.h"
+#include "ostro/lab_commands/lab_check.h"
 #include "ostro/lab_commands/lab_corpus.h"
+#include "ostro/lab_commands/lab_diff.h"
 #include "ostro/lab_commands/lab_publish.h"
 #include "ostro/lab_commands/lab_register.h"
 #include "ostro/lab_commands/lab_replayed.h"
@@ -178,6 +180,8 @@ constexpr Command kLabVerbs[] = {
     {"register", "freeze a plan before its results, or check the registry", lab_register},
     {"beacon", "record a public value that is younger than the registration", lab_beacon},
     {"why", "say what happens to a step, and why", lab_why},
+    {"check", "check journal, registry, sources, outputs, report and pages", lab_check},
+    {"diff", "say at which step two runs begin to differ, and why", lab_diff},
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
