@@ -86,9 +86,10 @@ function sha256(bytes) {
 
 // What is wider than its place can be scrolled by keys, too.
 function scrollable() {
+  let tables = 0;
   for (const box of document.querySelectorAll('.scroll, pre')) if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) {
     box.tabIndex = 0;
-    if (box.className === 'scroll') { box.setAttribute('role', 'region'); box.setAttribute('aria-label', 'table'); }
+    if (box.className === 'scroll') { box.setAttribute('role', 'region'); box.setAttribute('aria-label', 'table ' + ++tables); }
   }
 }
 // A page of a lab that is not done is followed by the next one, where the server still answers.
