@@ -15,6 +15,7 @@
 #include "ostro/lab_commands/lab_adopt.h"
 #include "ostro/lab_commands/lab_board.h"
 #include "ostro/lab_commands/lab_corpus.h"
+#include "ostro/lab_commands/lab_kinds.h"
 #include "ostro/lab_commands/lab_publish.h"
 #include "ostro/lab_commands/lab_register.h"
 #include "ostro/lab_commands/lab_replayed.h"
@@ -177,6 +178,7 @@ constexpr Command kLabVerbs[] = {
     {"run", "do the steps of a plan that are not done yet", lab_run},
     {"register", "freeze a plan before its results, or check the registry", lab_register},
     {"beacon", "record a public value that is younger than the registration", lab_beacon},
+    {"kinds", "list the kinds of steps, and what each parameter changes", lab_kinds},
     {"why", "say what happens to a step, and why", lab_why},
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},

@@ -81,7 +81,8 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
   const StepKind& kind = *state.step->kind;
   const bool same = content == state.content;
   bool same_files = resumes(kind) || manifest == state.manifest ||
-                    // The content is that of all files; lists of earlier versions lack some.
+                    // The content is that of all files, of which lists of earlier versions lack some; or it
+                    // is a model, with which a bundle has the record of sessions and programs.
                     output_files(kind) == OutputFiles::kAll;
   if (same && !same_files && kind.gives_verdicts()) {
     ASSIGN_OR_RETURN(same_files, same_verdicts(lab, made, *state.step,

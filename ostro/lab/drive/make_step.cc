@@ -9,7 +9,7 @@
 namespace ostro::lab {
 
 OutputFiles output_files(const StepKind& kind) {
-  return kind.name == kCommandKind ? OutputFiles::kAll : OutputFiles::kResult;
+  return kind.name == kCommandKind || kind.gives_model() ? OutputFiles::kAll : OutputFiles::kResult;
 }
 
 Result<std::string> begin_step(OpenLab& lab, const StepState& state) {

@@ -22,7 +22,7 @@ Result<std::string> begin_step(OpenLab& lab, const StepState& state);
 Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
                 const Performed& performed);
 
-// Of a step `run` all files are its output. Our own steps leave others beside it.
+// Of a step `run` all files are its output, and of a model for others. Other steps leave files beside it.
 OutputFiles output_files(const StepKind& kind);
 
 // Records a step whose output the journal has under another name, or a source.
