@@ -322,7 +322,7 @@ def check_late_report(lab):
     said = late.start("beacon", "plan.yaml", "a draw of tomorrow")
     check(said.returncode == 2 and "without a beacon; one that comes later would be other seeds" in said.stderr, said.stderr)
     check(late.start("report", "plan.yaml").returncode == 0, "report")
-    check("late" not in Texts((late.top / "small.lab/report/report.html").read_text()).data, "control: nothing is late")
+    check("late: it was registered" not in Texts((late.top / "small.lab/report/report.html").read_text()).data, "control: nothing is late")
     late.write(STORES.replace("mean > 1", "mean > 2"))
     check("late: " in register(), "a late rule")
     late.run()
@@ -400,7 +400,7 @@ def main():
         page = Texts((lab.top / "small.lab/report/report.html").read_text())
         check("It is supported" in page.data.replace("\n", " ") and "draw of today" in page.data and "held" in page.data, page.data)
         check("Of 1 prediction with the chance 0.8, 1 held." in page.data, page.data)
-        check("late" not in page.data, "control: nothing is late yet")
+        check("late: it was registered" not in page.data, "control: nothing is late yet")
         # A metric that is changed after the results is an entry that says so, and asks for new seeds.
         lab.write((PLAN + QUERY).replace("a.loss - b.loss", "2 * (a.loss - b.loss)"))
         check("metric faster" in lab.run(status=1).stderr, "a late change goes on")

@@ -192,6 +192,7 @@ class Test:
         folder = self.w.root / "lab"
         (folder / "local").mkdir(parents=True)
         (folder / "local/rows.jsonl").write_bytes(lines)
+        (folder / "held.txt").write_text("a row that is held out")
         for name, place in (("local", "local/*.jsonl"), ("remote", "s3://bucket/lab/*.jsonl")):
             inside = "local/rows.jsonl" if name == "local" else "bucket/lab/rows.jsonl"
             (folder / f"{name}.yaml").write_text(f"""
@@ -199,8 +200,9 @@ lab: {name}
 question: Is it the same from a bucket?
 steps:
   texts: {{source: {{files: ["{place}"], licence: MIT}}}}
+  held: {{source: {{files: [held.txt], licence: MIT}}}}
   words: {{tokenizer: {{from: $texts, vocab_size: 260}}}}
-  rows: {{tokens: {{from: $texts, held_out: $texts, tokenizer: $words}}}}
+  rows: {{tokens: {{from: $texts, held_out: $held, tokenizer: $words}}}}
   count: {{run: {{program: [sh, -c, "wc -c < in/t/{inside} > out/n"], inputs: {{t: $texts}}, outputs: [n]}}}}
 """)
         self.server.begin(self.every_first)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/atomic_file.h"
@@ -32,7 +33,10 @@ class Driver {
         goes_on = true;
       }
     }
-    if (lab_.works) RETURN_IF_ERROR(lab_.hashes.save());
+    // Without them files are read again the next time; why a step failed is more.
+    if (lab_.works)
+      if (const Status saved = lab_.hashes.save(); !saved.ok())
+        log_warning(fmt::format("hashes of files are not kept: {}", saved.error().message()));
     return std::move(out_);
   }
 
