@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include "ostro/bundle/parts/file_sums.h"
-#include "ostro/chain/config_file.h"
 #include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/drive/make_step.h"
-#include "ostro/train/options/shown_config.h"
 
 namespace ostro::lab {
 namespace {
@@ -23,15 +21,6 @@ Status copy_folder(io::FileSystem& fs, const std::string& from, const std::strin
     RETURN_IF_ERROR(bundle::copy_file(fs, io::join_path(from, file), copy, [](int64_t) {}));
   }
   return {};
-}
-
-// The words of commands that watched the training elsewhere are nothing of the lab's, and are not published:
-// they are taken out before the file is listed with its hash.
-Status clear_words(io::FileSystem& fs, const std::string& folder) {
-  const std::string path = io::join_path(folder, chain::kConfigFile);
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
-  const std::string shown = train::config_to_show(text);
-  return shown == text ? Status() : fs.write_file(path, shown);
 }
 
 }  // namespace
@@ -50,10 +39,6 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
   };
   if (kind != "train" && kind != "tokens")
     return refused(fmt::format("is of kind {}; runs (train) and token stores (tokens) can be adopted", kind));
-  if (state.step->parameters.find("phases") != nullptr)
-    return refused("is trained in phases; a run of one configuration can be adopted");
-  if (kind == "train" && !state.step->inputs.contains("data"))
-    return refused("has several components of data; a run on one token store can be adopted");
   if (state.action != Action::kRun)
     return refused(
         fmt::format("{}: {}; a step can be adopted that was not done or begun, and whose inputs are there",
@@ -66,7 +51,7 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
   ASSIGN_OR_RETURN(const std::string folder, begin_step(lab, state));
   const auto take = [&]() -> Result<Adopted> {
     RETURN_IF_ERROR(copy_folder(fs, request.folder, folder));
-    if (kind == "train") RETURN_IF_ERROR(clear_words(fs, folder));
+    RETURN_IF_ERROR(place_foreign(work, folder));
     const Performed performed = perform(work, folder);  // finds all done, or says what is another one
     if (!performed.ok()) return performed.error();
     if (!*performed) return refused("was stopped");
