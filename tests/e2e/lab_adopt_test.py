@@ -50,7 +50,7 @@ def check_phased(ostro, top):
     lab.write(PHASED[:PHASED.index("  base:")])
     lab.run()
     (first.top).rename(top / "moved away")  # its stores are not looked at
-    for old, new, error in (("to: 6", "to: 5", "the step of an amend"), ("learning_rate: 0.002", "learning_rate: 0.003", "its amend after step 6 is another one: optimizer.learning_rate"),
+    for old, new, error in (("to: 6", "to: 5", "trainer.num_train_steps is 6 there and 5 here"), ("learning_rate: 0.002", "learning_rate: 0.003", "its amend after step 6 is another one: optimizer.learning_rate"),
                             ("  base:", "  other_texts: {source: {files: [texts/GPL-2.txt], licence: GPL-2.0-only}}\n  other: {tokens: {from: $other_texts, held_out: $held, tokenizer: $words}}\n  base:",
                              "the hash of its data")):
         plan = PHASED.replace(old, new)

@@ -182,7 +182,7 @@ def check_twenty(ostro, log):
         write_texts(program.folder)
         words = " ".join(pathlib.Path("/usr/share/common-licenses", name).read_text() for name in ("GPL-3", "GPL-2", "LGPL-2.1", "GFDL-1.3", "MPL-2.0")).split()
         texts = [" ".join(words[i:i + 40]) for i in range(0, len(words) - 40, 40)]
-        planted = "zebra quince 7731 volcano; xylophone, jukebox! " * 5
+        planted = "zebra quince 7731 volcano; xylophone, jukebox! " * 3
         texts.insert(100, planted)
         (program.folder / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         (program.folder / "config.yaml").write_text(CONFIG.replace("a.jsonl, b.jsonl", "a.jsonl").replace("num_train_steps: 60", "num_train_steps: 300"))
