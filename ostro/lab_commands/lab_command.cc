@@ -1,28 +1,28 @@
-// ostro lab why | record | report | gc; the other verbs have files of their own
+// ostro lab why | record | gc; the other verbs have files of their own
 #include "ostro/lab_commands/lab_command.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "ostro/base/units.h"
-#include "ostro/config/options.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/unneeded.h"
 #include "ostro/lab/record/record.h"
-#include "ostro/lab/report/report.h"
 #include "ostro/lab_commands/lab_adopt.h"
 #include "ostro/lab_commands/lab_board.h"
+#include "ostro/lab_commands/lab_check.h"
 #include "ostro/lab_commands/lab_corpus.h"
+#include "ostro/lab_commands/lab_diff.h"
+#include "ostro/lab_commands/lab_kinds.h"
 #include "ostro/lab_commands/lab_publish.h"
 #include "ostro/lab_commands/lab_register.h"
 #include "ostro/lab_commands/lab_replayed.h"
+#include "ostro/lab_commands/lab_report.h"
 #include "ostro/lab_commands/lab_run.h"
 #include "ostro/lab_commands/lab_serve.h"
+#include "ostro/lab_commands/lab_step.h"
 #include "ostro/lab_commands/lab_without.h"
-#include "ostro/paper/answers.h"
-#include "ostro/paper/paper.h"
 #include "ostro/shell/shared/terminal.h"
 #include "ostro/shell/words/verbs.h"
 
@@ -68,78 +68,6 @@ int lab_record(Args args) {
   return exit_after(write_record(args.context(), file, out, measured));
 }
 
-struct ReportOptions {
-  std::string out, value;
-  bool check = false, latex = false;
-};
-
-Status print_value(const Context& context, const lab::Plan& plan, const lab::LabState& state,
-                   const std::string& name) {
-  ASSIGN_OR_RETURN(const lab::ReportData data, lab::report_data(context.fs, plan, state));
-  std::vector<std::string> names;
-  for (const lab::Quoted& value : data.values.values) {
-    if (value.query.name == name) {
-      ASSIGN_OR_RETURN(const std::string words, paper::value_words(data, value));
-      return write_stdout(fmt::format("{}\n{}", lab::value_text(value.value), words));
-    }
-    names.push_back(value.query.name);
-  }
-  const std::string nearest = config::nearest_name(name, names);
-  return invalid_argument(
-      fmt::format("--value: the plan has no query \"{}\"{}", name,
-                  nearest.empty() ? "" : fmt::format("; the nearest is \"{}\"", nearest)));
-}
-
-Status report(const Context& context, const std::string& file, ReportOptions options) {
-  ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
-  ASSIGN_OR_RETURN(const lab::LabState state, lab::finished_lab(context, plan, /*every_byte=*/true));
-  if (!options.value.empty()) return print_value(context, plan, state, options.value);
-  std::string& out = options.out;
-  if (out.empty()) out = io::join_path(plan.directory(), "report");
-  bool latex = options.latex;
-  if (options.check && !latex) {
-    ASSIGN_OR_RETURN(latex, paper::has_latex(context.fs, out));
-  }
-  ASSIGN_OR_RETURN(const paper::Paper made, paper::make_paper(context.fs, plan, state, latex));
-  if (!options.check) {
-    RETURN_IF_ERROR(lab::write_files(context.fs, out, made.files));
-    std::string text = fmt::format("{}: {} files\n", out, made.files.size());
-    for (const std::string& number : made.typed) text += fmt::format("typed by hand: {}\n", number);
-    RETURN_IF_ERROR(write_stdout(text));
-  } else {
-    ASSIGN_OR_RETURN(const std::vector<std::string> wrong, paper::check_paper(context.fs, out, made));
-    if (!wrong.empty()) return corrupt(fmt::format("{}", fmt::join(wrong, "\nerror: ")));
-  }
-  if (!made.missing.empty())
-    return not_found(fmt::format("{}: {} {}: {}", out, fmt::join(made.not_made, ", "),
-                                 options.check ? "were not compared" : "were not made", made.missing));
-  if (!options.check) return {};
-  return write_stdout(
-      fmt::format("equal: the {} files of {} are what the lab gives\n", made.files.size(), out));
-}
-
-int lab_report(Args args) {
-  std::string file;
-  ReportOptions options;
-  args.summary(
-      "Answers the plan's queries from the record of its lab, and writes values.json, figures, report.html "
-      "and\n"
-      "record.sqlite; of a plan whose report is a .typ file also report.pdf, set by Typst. Every byte of "
-      "the\n"
-      "outputs is compared with the journal first.");
-  args.positional("FILE", &file, "the plan");
-  args.option("--out", &options.out, "DIR",
-              "where to write, or what to check (default: NAME.lab/report beside the plan)");
-  args.flag("--check", &options.check,
-            "write nothing: make the report again, and name each file that is another one");
-  args.flag("--latex", &options.latex,
-            "write latex/macros.tex with a command for each value, and the figures as PDF, too");
-  args.option("--value", &options.value, "NAME",
-              "write nothing: print the answer to one query, its class, and what it reads");
-  if (const auto code = args.parse()) return *code;
-  return exit_after(report(args.context(), file, std::move(options)));
-}
-
 Status collect(const Context& context, const std::string& file, bool dry_run) {
   ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
   ASSIGN_OR_RETURN(const auto outputs, lab::remove_unneeded(context, plan, dry_run));
@@ -177,7 +105,10 @@ constexpr Command kLabVerbs[] = {
     {"run", "do the steps of a plan that are not done yet", lab_run},
     {"register", "freeze a plan before its results, or check the registry", lab_register},
     {"beacon", "record a public value that is younger than the registration", lab_beacon},
+    {"kinds", "list the kinds of steps, and what each parameter changes", lab_kinds},
     {"why", "say what happens to a step, and why", lab_why},
+    {"check", "check journal, registry, sources, outputs, report and pages", lab_check},
+    {"diff", "say at which step two runs begin to differ, and why", lab_diff},
     {"record", "write what a lab knows as an SQLite file", lab_record},
     {"report", "answer the plan's queries in a report, or check one", lab_report},
     {"site", "write pages about a lab", lab_site},
@@ -188,6 +119,7 @@ constexpr Command kLabVerbs[] = {
     {"gc", "remove outputs that the plan does not need any more", lab_gc},
     {"corpus", "draw a synthetic corpus, with the same bytes on every machine", lab_corpus},
     {"board", "check entries of a track, and keep a board of them", lab_board},
+    {"step", "do one step, where `ostro lab run --place` asks for it", lab_step},
     {"without", "train a run again without a document, and compare", lab_without},
 };
 

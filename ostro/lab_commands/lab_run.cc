@@ -8,8 +8,11 @@
 #include "ostro/base/units.h"
 #include "ostro/experiment/plan/phases.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/places/ray_tasks.h"
+#include "ostro/lab/places/slurm_jobs.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/record/scaling_record.h"
+#include "ostro/lab_commands/lab_products.h"
 #include "ostro/lab_commands/lab_services.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/run/report/forecast.h"
@@ -72,7 +75,42 @@ Status tell_forecasts(const Context& context, const lab::Plan& plan, const lab::
   return {};
 }
 
-constexpr int64_t kMostJobs = 256;
+constexpr int64_t kMostJobs = 256, kMostWorkers = 1024, kMostCpus = 1024;
+
+// Where steps are done.
+struct Places {
+  std::string place = "local", sbatch, address, resources;
+  std::optional<int64_t> cpus;
+};
+
+// An option that is given, and is of another place.
+Status check_place(const Places& places) {
+  const std::string& place = places.place;
+  if (place != "local" && place != "ray" && place != "slurm")
+    return invalid_argument(fmt::format("--place {}: use local, ray or slurm", place));
+  const auto wrong = [&](const char* option, bool given, const char* of) {
+    return given && std::string_view(of).find(place) == std::string_view::npos
+               ? Status(invalid_argument(
+                     fmt::format("{}: goes with --place {}, and this is --place {}", option, of, place)))
+               : Status();
+  };
+  RETURN_IF_ERROR(wrong("--cpus", places.cpus.has_value(), "ray or slurm"));
+  RETURN_IF_ERROR(wrong("--sbatch", !places.sbatch.empty(), "slurm"));
+  RETURN_IF_ERROR(wrong("--address", !places.address.empty(), "ray"));
+  RETURN_IF_ERROR(wrong("--resources", !places.resources.empty(), "ray"));
+  if (places.cpus && (*places.cpus < 1 || *places.cpus > kMostCpus))
+    return invalid_argument(fmt::format("--cpus {}: use 1 to {}", *places.cpus, kMostCpus));
+  return {};
+}
+
+// Null: here.
+Result<std::unique_ptr<lab::Cluster>> open_place(io::FileSystem& fs, const Places& places) {
+  const int cpus = static_cast<int>(places.cpus.value_or(1));
+  if (places.place == "slurm") return lab::slurm_jobs(fs, {places.sbatch, cpus});
+  if (places.place == "ray")
+    return lab::ray_tasks(fs, {places.address.empty() ? "auto" : places.address, cpus, places.resources});
+  return std::unique_ptr<lab::Cluster>();
+}
 
 int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) {
   BuildProgressLine line;
@@ -96,7 +134,8 @@ int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) 
 int lab_run(Args args) {
   std::string file, check = "status";
   bool dry_run = false, sanity = false;
-  int64_t jobs = 1;
+  int64_t jobs = 1, workers = -1;  // -1: as the plan says
+  Places places;
   lab::RunRequest request;
   args.summary(
       "Does the steps of a plan that are not done yet; of each it says what it does and why. Whatever is "
@@ -114,6 +153,23 @@ int lab_run(Args args) {
   args.option("-j,--jobs", &jobs, "N",
               "do up to N steps side by side, each in a process with its share of the threads; what they "
               "print is in the folder logs. The outputs are those of -j 1");
+  args.option("--workers", &workers, "N",
+              "train with N workers in this process, whatever the plan says; they change no bit (default: as "
+              "the plan says)");
+  args.option(
+      "--place", &places.place, "PLACE",
+      "where steps are done: local (this machine; the default), ray (on a Ray cluster) or slurm (as "
+      "jobs). The outputs are the same. All machines must see the plan, the lab and this program under "
+      "the same paths");
+  args.option("--cpus", &places.cpus, "N",
+              "with ray and slurm: processors of each step, and its threads (default: 1)");
+  args.option("--sbatch", &places.sbatch, "WORDS",
+              "with slurm: further options of sbatch for each job, for instance '--partition=long "
+              "--time=4:00:00 --gres=gpu:1'");
+  args.option("--address", &places.address, "ADDRESS",
+              "with ray: of the cluster, HOST:PORT; without it: the one of this machine");
+  args.option("--resources", &places.resources, "JSON",
+              "with ray: what each step needs besides processors, as '{\"GPU\": 1}'");
   args.option("--audit", &request.audit, "SHARE",
               "do a drawn share of the skipped steps again, from 0 to 1, and compare; two outputs of one "
               "fingerprint are an error, and nothing goes on from there");
@@ -129,6 +185,8 @@ int lab_run(Args args) {
     return report_error(invalid_argument("--pin: --dry_run writes nothing; leave out one of them"));
   if (jobs < 1 || jobs > kMostJobs)
     return report_error(invalid_argument(fmt::format("-j {}: use 1 to {}", jobs, kMostJobs)));
+  if (workers != -1 && (workers < 1 || workers > kMostWorkers))
+    return report_error(invalid_argument(fmt::format("--workers {}: use 1 to {}", workers, kMostWorkers)));
   if (!(request.audit >= 0 && request.audit <= 1))
     return report_error(invalid_argument(
         fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
@@ -136,6 +194,7 @@ int lab_run(Args args) {
     return report_error(invalid_argument("--audit: --dry_run does no step; leave out one of them"));
   if (!request.by.empty() && request.audit <= 0)
     return report_error(invalid_argument("--by: goes with --audit SHARE; give both, or leave it out"));
+  if (const Status good = check_place(places); !good.ok()) return report_error(good.error());
   request.every_byte = check == "full";
   request.jobs = static_cast<int>(jobs);
   Context context = args.context();
@@ -149,7 +208,8 @@ int lab_run(Args args) {
   auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   request.threads = build->threads_or_all();
-  const lab::Services services = lab_services(context, *build, args.typed());
+  const lab::Services services =
+      lab_services(context, *build, args.typed(), workers == -1 ? std::nullopt : std::optional(workers));
   request.on_begin = [](const lab::StepState& step) {
     fmt::print("{}", state_line(step));
     std::fflush(stdout);
@@ -159,6 +219,10 @@ int lab_run(Args args) {
     fmt::print("{}", state_line(step));
     std::fflush(stdout);
   };
+  const auto elsewhere = open_place(context.fs, places);
+  if (!elsewhere.ok()) return report_error(elsewhere.error());
+  request.elsewhere = elsewhere->get();
+  request.argv = args.typed();
   const auto state = lab::run_plan(context, services, *plan, request);
   if (!state.ok()) return report_error(state.error());
   if (state->stopped) {
@@ -172,8 +236,10 @@ int lab_run(Args args) {
   if (!state->is_done()) return kExitFailed;
   if (const Status told = tell_forecasts(context, *plan, *state); !told.ok())
     return report_error(told.error());
+  // Report and pages last: the hash stands whatever becomes of them.
+  const Status products = make_products(context, *plan);
   fmt::print("lab hash: {}\n", state->hash());
-  return kExitOk;
+  return products.ok() ? kExitOk : report_error(products.error());
 }
 
 }  // namespace ostro::cli

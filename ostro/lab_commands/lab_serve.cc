@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include "ostro/http/server.h"
-#include "ostro/lab/drive/driver.h"
-#include "ostro/lab_commands/site_server.h"
-#include "ostro/run/notice/signals.h"
+#include <memory>
+
+#include "ostro/lab/drive/live_lab.h"
+#include "ostro/lab_commands/serve_pages.h"
 #include "ostro/shell/shared/terminal.h"
-#include "ostro/shell/shared/waits.h"
 #include "ostro/site/site.h"
 
 namespace ostro::cli {
@@ -31,29 +30,32 @@ Status write_site(const Context& context, const std::string& file, const std::st
       (made.missing.empty() ? "" : fmt::format("the paper itself is not there: {}\n", made.missing)));
 }
 
+// The site as it was made last, with what it was made of: a state refers to its plan.
+struct MadeSite {
+  lab::Plan plan;
+  lab::LiveLab lab;
+  site::Site site;
+};
+
 // Until a signal comes.
 Status serve(const Context& context, const std::string& file, const std::string& listen,
-             const site::SiteRequest& request) {
-  ASSIGN_OR_RETURN(const http::Address address, http::parse_address(listen));
+             site::SiteRequest request) {
   if (const auto plan = lab::read_plan(context.fs, file); !plan.ok()) return plan.error();
-  const run::StopSignals signals;
-  Waits waits;
-  const SiteServer::Make make = [&](const std::string& folder) -> Result<bool> {
-    ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, file));
-    ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
-    const auto made = site::write_site(context, plan, state, request, folder);
-    if (!made.ok()) return made.error();
-    return state.is_done();
+  std::unique_ptr<MadeSite> last;
+  const SiteServer::Make make = [&](const std::string& folder) -> Status {
+    ASSIGN_OR_RETURN(lab::Plan plan, lab::read_plan(context.fs, file));
+    auto next = std::make_unique<MadeSite>(MadeSite{std::move(plan), {}, {}});
+    ASSIGN_OR_RETURN(next->lab, lab::look_live(context, next->plan));
+    request.live = &next->lab;
+    ASSIGN_OR_RETURN(next->site, site::write_site(context, next->plan, next->lab.state, request, folder));
+    last = std::move(next);
+    return {};
   };
-  ASSIGN_OR_RETURN(SiteServer pages,
-                   SiteServer::create(context.fs, make, address.is_loopback() ? "" : http::new_token()));
-  ASSIGN_OR_RETURN(const auto server, http::Server::start(address, [&](const http::Request& request) {
-                     return pages.answer(request);
-                   }));
-  RETURN_IF_ERROR(write_stdout(
-      fmt::format("http://{}{}\n", host_and_port(address.host, server->port()), pages.first_path())));
-  while (!signals.stop_requested()) waits.for_signal();
-  return {};
+  return serve_pages(
+      context, listen, make, [&](const std::string& name) -> Result<std::optional<std::string>> {
+        if (!last) return std::optional<std::string>();
+        return site::batch_step_script(context, last->plan, last->lab.state, last->site, request.texts, name);
+      });
 }
 
 }  // namespace
@@ -80,7 +82,9 @@ int lab_serve(Args args) {
   args.summary(
       "Serves the pages of a lab (ostro lab site) to browsers until Ctrl-C, and prints their address. They "
       "are made anew\n"
-      "as the lab goes on. It only reads the lab.");
+      "as the lab goes on, say what runs, and have each step's batch when somebody asks for it. It only "
+      "reads "
+      "the lab.");
   add_options(args, file, request);
   args.option(
       "--listen", &listen, "HOST:PORT",

@@ -8,7 +8,7 @@
 namespace ostro::cli {
 namespace {
 
-constexpr const char* kSecondsToNext = "20";  // until a browser loads a page again
+constexpr const char* kSecondsToNext = "20";  // until a browser asks again for a page that cannot be made
 
 const char* type_of(const std::string& name) {
   for (const auto& [end, type] : {std::pair{".html", "text/html; charset=utf-8"},
@@ -24,24 +24,22 @@ const char* type_of(const std::string& name) {
 }  // namespace
 
 Result<SiteServer> SiteServer::create(io::FileSystem& fs, Make make, std::string token,
-                                      std::chrono::milliseconds least) {
+                                      std::chrono::milliseconds least, OnDemand on_demand) {
   ASSIGN_OR_RETURN(PrivateFolder scratch, PrivateFolder::make(temporary_dir(), "ostro-site-"));
-  return SiteServer(fs, std::move(make), std::move(token), least, std::move(scratch));
+  return SiteServer(fs, std::move(make), std::move(token), least, std::move(scratch), std::move(on_demand));
 }
 
 Status SiteServer::make_anew() {
   const std::string folder = io::join_path(scratch_.path().string(), std::to_string(++made_));
   RETURN_IF_ERROR(fs_->make_dirs(folder));
-  const auto done = make_(folder);
-  if (!done.ok()) {
+  if (const Status made = make_(folder); !made.ok()) {
     (void)fs_->remove_all(folder);
-    return done.error();
+    return made;
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> files, lab::files_below(*fs_, folder));
   if (!folder_.empty()) RETURN_IF_ERROR(fs_->remove_all(folder_));
   folder_ = folder;
   files_ = std::set<std::string>(files.begin(), files.end());
-  is_done_ = *done;
   return {};
 }
 
@@ -58,12 +56,16 @@ http::Response SiteServer::file(const std::string& name) {
     if (is_page) out.headers.emplace_back("Refresh", kSecondsToNext);
     return out;
   }
-  if (!files_.contains(name)) return {404, "text/plain; charset=utf-8", "the site has no such file\n"};
+  if (!files_.contains(name)) {
+    Result<std::optional<std::string>> made = std::optional<std::string>();
+    if (on_demand_) made = on_demand_(name);
+    if (!made.ok()) return {503, "text/plain; charset=utf-8", made.error().message() + "\n"};
+    if (!*made) return {404, "text/plain; charset=utf-8", "the site has no such file\n"};
+    return {200, type_of(name), std::move(**made)};
+  }
   auto bytes = fs_->read_file(io::join_path(folder_, name));
   if (!bytes.ok()) return {503, "text/plain; charset=utf-8", bytes.error().message() + "\n"};
-  http::Response out{200, type_of(name), std::move(*bytes)};
-  if (is_page && !is_done_) out.headers.emplace_back("Refresh", kSecondsToNext);
-  return out;
+  return {200, type_of(name), std::move(*bytes)};
 }
 
 http::Response SiteServer::answer(const http::Request& request) {

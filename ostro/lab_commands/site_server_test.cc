@@ -14,21 +14,24 @@ namespace {
 struct MadePages {
   io::MemoryFileSystem fs;
   int made = 0;
-  bool is_done = false;
   std::string error;
 
   SiteServer server(const std::string& token, std::chrono::milliseconds least = std::chrono::hours(1)) {
     auto made_server = SiteServer::create(
         fs,
-        [this](const std::string& folder) -> Result<bool> {
+        [this](const std::string& folder) -> Status {
           ++made;
           if (!error.empty()) return invalid_argument(error);
           check_ok(fs.make_dirs(folder + "/data"));
           check_ok(fs.write_file(folder + "/index.html", "first page " + std::to_string(made)));
           check_ok(fs.write_file(folder + "/data/run-1.js", "data"));
-          return is_done;
+          return {};
         },
-        token, least);
+        token, least,
+        [](const std::string& name) -> Result<std::optional<std::string>> {
+          if (name == "data/broken.js") return invalid_argument("no such step");
+          return name == "data/step-7.js" ? std::optional<std::string>("asked") : std::nullopt;
+        });
     REQUIRE_MESSAGE(made_server.ok(), made_server.error().message());
     return std::move(*made_server);
   }
@@ -49,13 +52,17 @@ TEST_CASE("the files of the site are served, and nothing else") {
   const http::Response first = server.answer(local("/"));
   CHECK(first.body == "first page 1");
   CHECK(first.type == "text/html; charset=utf-8");
-  CHECK(is_loaded_again(first));
+  CHECK_FALSE(is_loaded_again(first));                                // its script asks for the next one
   CHECK(server.answer(local("/index.html")).body == "first page 1");  // so soon it is not made again
   CHECK(pages.made == 1);
   const http::Response data = server.answer(local("/data/run-1.js"));
   CHECK(data.body == "data");
   CHECK(data.type == "text/javascript; charset=utf-8");
   CHECK_FALSE(is_loaded_again(data));
+  const http::Response asked = server.answer(local("/data/step-7.js"));
+  CHECK(asked.body == "asked");
+  CHECK(asked.type == "text/javascript; charset=utf-8");
+  CHECK(server.answer(local("/data/broken.js")).status == 503);
   for (const char* path :
        {"/data", "/data/", "/other.html", "/../1/index.html", "//index.html", "/data/../index.html"})
     CHECK_MESSAGE(server.answer(local(path)).status == 404, path);
@@ -76,11 +83,7 @@ TEST_CASE("off loopback every path needs the token, in front of it or beside it"
   CHECK(server.answer({"/data/run-1.js", {{"token", "secret"}}, {}}).body == "data");
 }
 
-TEST_CASE("a lab that is done is not loaded again; one that cannot be read is answered with the reason") {
-  MadePages pages;
-  pages.is_done = true;
-  SiteServer server = pages.server("");
-  CHECK_FALSE(is_loaded_again(server.answer(local("/"))));
+TEST_CASE("a lab that cannot be read is answered with the reason") {
   MadePages broken;
   broken.error = "plan.yaml:3: wrong";
   SiteServer other = broken.server("");

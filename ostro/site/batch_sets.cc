@@ -29,10 +29,7 @@ class Reader {
 
   // The steps (first, last], as a loader counts from `first` on.
   Result<BatchSet> read(int64_t first, int64_t last, const tokenizer::Tokenizer* tokenizer) {
-    out_.seq_len = data_.config.model_options().seq_len();
-    out_.first = first + 1, out_.last = last;
-    for (const batches::DataSet::Part& part : stores_->parts())
-      out_.components.push_back({part.component.name, store_of(part.component.name).step, 0, 0, false});
+    begin(first, last);
     for (const batches::ComponentUse& use : loader_.use(last))
       out_.components[use.component].sequences = use.sequences;
     count_mixture(first, last);
@@ -40,12 +37,31 @@ class Reader {
         loader_.schedule().first_example(last) - loader_.schedule().first_example(first);
     out_.every = std::max<int64_t>(1, (sequences - 1) / kMostSequences + 1);
     for (int64_t step = first; step < last; step += out_.every) RETURN_IF_ERROR(read_step(step));
+    return finish(first, last, tokenizer);
+  }
+
+  // One of these steps, as the chain counts.
+  Result<BatchSet> read_one(int64_t first, int64_t last, int64_t step,
+                            const tokenizer::Tokenizer* tokenizer) {
+    begin(first, last);
+    RETURN_IF_ERROR(read_step(step - 1));
+    return finish(first, last, tokenizer);
+  }
+
+ private:
+  void begin(int64_t first, int64_t last) {
+    out_.seq_len = data_.config.model_options().seq_len();
+    out_.first = first + 1, out_.last = last;
+    for (const batches::DataSet::Part& part : stores_->parts())
+      out_.components.push_back({part.component.name, store_of(part.component.name).step, 0, 0, false});
+  }
+
+  Result<BatchSet> finish(int64_t first, int64_t last, const tokenizer::Tokenizer* tokenizer) {
     RETURN_IF_ERROR(describe(first, last));
     if (tokenizer != nullptr) RETURN_IF_ERROR(add_texts(*tokenizer));
     return std::move(out_);
   }
 
- private:
   const lab::StoreFrom& store_of(const std::string& component) const { return data_.stores.at(component); }
 
   void count_mixture(int64_t first, int64_t last) {
@@ -157,21 +173,24 @@ class Reader {
   std::vector<data::RowSource> sources_;                  // of the documents
 };
 
-Result<std::optional<BatchSet>> batches_of(const Context& context, const LabFacts& facts, const RunFacts& run,
-                                           bool texts) {
-  const lab::Step& step = *facts.state.find(run.name)->step;
-  ASSIGN_OR_RETURN(const auto data, lab::run_data(context, facts.plan, facts.state.made, step));
+// All listed steps of a run, or one.
+Result<std::optional<BatchSet>> batches_of(const Context& context, const lab::Plan& plan,
+                                           const lab::LabState& state, const std::string& run, bool texts,
+                                           std::optional<int64_t> step = std::nullopt) {
+  ASSIGN_OR_RETURN(const auto data, lab::run_data(context, plan, state.made, *state.find(run)->step));
   if (!data) return std::optional<BatchSet>();
-  const std::string chain_file = io::join_path(facts.state.made.at(run.name).folder, chain::kChainFile);
+  const std::string chain_file = io::join_path(state.made.at(run).folder, chain::kChainFile);
   ASSIGN_OR_RETURN(const chain::Chain chain, chain::read_chain(context.fs, chain_file));
   ASSIGN_OR_RETURN(const auto tokenizer, train::open_tokenizer(context.fs, data->config));
   ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(context.fs, data->config.data, *tokenizer));
   ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(data->config, stores));
-  const int64_t first = chain.genesis().fork ? chain.genesis().fork->step : 0;
-  if (chain.last_step() <= first || !loader.schedule().is_countable(chain.last_step()))
-    return std::optional<BatchSet>();
+  const int64_t first = chain.genesis().step(), last = chain.last_step();
+  if (last <= first || !loader.schedule().is_countable(last)) return std::optional<BatchSet>();
+  if (step && (*step <= first || *step > last)) return std::optional<BatchSet>();
   Reader reader(context, *data, stores, loader);
-  ASSIGN_OR_RETURN(BatchSet out, reader.read(first, chain.last_step(), texts ? tokenizer.get() : nullptr));
+  const tokenizer::Tokenizer* shown = texts ? tokenizer.get() : nullptr;
+  ASSIGN_OR_RETURN(BatchSet out,
+                   step ? reader.read_one(first, last, *step, shown) : reader.read(first, last, shown));
   return std::optional<BatchSet>(std::move(out));
 }
 
@@ -189,6 +208,7 @@ bool BatchSet::has_texts() const {
 std::string BatchSet::json() const {
   nlohmann::json out = {
       {"seq_len", seq_len}, {"first", first}, {"last", last}, {"every", every}, {"texts", has_texts()}};
+  if (on_demand) out["demand"] = true;
   for (const ComponentOf& c : components) out["components"].push_back({c.name, c.store, c.shows_texts});
   for (const StepOf& step : steps) {
     auto sequences = nlohmann::json::array();
@@ -229,7 +249,7 @@ Result<std::vector<BatchSet>> find_batch_sets(const Context& context, LabFacts& 
   std::vector<BatchSet> out;
   std::map<std::string, size_t> known;  // by hash of what a page has
   for (RunFacts& run : facts.runs) {
-    auto found = batches_of(context, facts, run, texts);
+    auto found = batches_of(context, facts.plan, facts.state, run.name, texts);
     if (!found.ok()) return found.error().with_context(run.name);
     if (!*found) continue;
     const std::string hash = sha256_hex((*found)->json());
@@ -243,6 +263,14 @@ Result<std::vector<BatchSet>> find_batch_sets(const Context& context, LabFacts& 
     run.batches = set.id;
   }
   return out;
+}
+
+Result<std::optional<BatchSet>> find_batch(const Context& context, const lab::Plan& plan,
+                                           const lab::LabState& state, const std::string& run, int64_t step,
+                                           bool texts) {
+  auto found = batches_of(context, plan, state, run, texts, step);
+  if (!found.ok()) return found.error().with_context(run);
+  return found;
 }
 
 }  // namespace ostro::site

@@ -2,6 +2,7 @@
 // with their places in files, and where each document is used.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ struct BatchSet {
   std::vector<StepOf> steps;          // every k-th
   std::vector<DocumentOf> documents;  // of these steps
 
+  // A server reads other steps when a browser asks for them.
+  bool on_demand = false;
+
   bool has_texts() const;
   // What site.js reads: all but the texts, and the texts.
   std::string json() const;
@@ -67,5 +71,11 @@ struct BatchSet {
 // that this program does not have are left out. `texts`: false keeps texts out, whatever the plan says.
 // Errors: those of reading stores.
 Result<std::vector<BatchSet>> find_batch_sets(const Context& context, LabFacts& facts, bool texts);
+
+// One step of a run: a set with that step alone and its documents. Nothing when the run has no such step.
+// Errors: as find_batch_sets.
+Result<std::optional<BatchSet>> find_batch(const Context& context, const lab::Plan& plan,
+                                           const lab::LabState& state, const std::string& run, int64_t step,
+                                           bool texts);
 
 }  // namespace ostro::site

@@ -126,10 +126,10 @@ std::string batches_body(const LabFacts& facts, const BatchSet& set) {
                   set.first, set.last, runs_html(facts, set), set.seq_len);
   if (set.every > 1)
     body += fmt::format(
-        "<p>The page has every {}th step, and the documents of these; <code>ostro data batch "
-        "--explain</code> "
-        "shows any other.</p>\n",
-        set.every);
+        "<p>The page has every {}th step, and the documents of these; {}.</p>\n", set.every,
+        set.on_demand ? "any other is read when it is asked for"
+                      : "<code>ostro lab serve</code> shows any other, and so does <code>ostro data batch "
+                        "--explain</code>");
   body += set.has_texts() ? ""
                           : "<p>Texts are shown of sources whose licence the plan marks (show_texts); "
                             "here there are none.</p>\n";

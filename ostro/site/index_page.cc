@@ -25,9 +25,11 @@ Result<std::string> verdicts_html(const LabFacts& facts) {
   std::string out = "<h2>Verdicts</h2>\n<ul>\n";
   for (const auto& row : rows.rows) {
     const std::string name = html_escaped(value_text(row[0]));
-    out += fmt::format(
-        "<li><a href=\"hypotheses.html#hypothesis-{0}\">{0}</a>: <span class=\"verdict\">{1}</span> ", name,
-        html_escaped(value_text(row[1])));
+    out += fmt::format("<li>{}: <span class=\"verdict\">{}</span> ",
+                       facts.has_other_pages
+                           ? fmt::format("<a href=\"hypotheses.html#hypothesis-{0}\">{0}</a>", name)
+                           : name,
+                       html_escaped(value_text(row[1])));
     if (const std::string kind = value_text(row[3]); !kind.empty())
       out += badge(kind, kind, "the class of the numbers that the verdict follows from");
     if (value_text(row[2]) == "1")

@@ -33,6 +33,7 @@ struct LabFacts {
   const lab::Database& record;
   bool measured = false;  // pages have clocks, too
   std::vector<RunFacts> runs;
+  bool has_other_pages = true;  // false: the first page stands alone
 
   // Null when the step has no page.
   const RunFacts* find(const std::string& step) const;

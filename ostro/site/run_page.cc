@@ -70,10 +70,11 @@ Result<std::string> run_body(const LabFacts& facts, const RunFacts& run) {
   };
   RETURN_IF_ERROR(
       add("Evaluations", "SELECT name, step, loss, bits_per_byte, tokens FROM evaluations " + where));
-  RETURN_IF_ERROR(add("Evaluations by component",
-                      "SELECT p.name, p.component, p.loss, p.bits_per_byte, p.tokens FROM evaluation_parts p "
-                      "JOIN evaluations e ON e.name = p.name WHERE e.run = " +
-                          literal));
+  RETURN_IF_ERROR(
+      add("Evaluations by component",
+          "SELECT p.name, p.step, p.component, p.loss, p.bits_per_byte, p.tokens FROM evaluation_parts "
+          "p JOIN evaluations e ON e.name = p.name AND e.step = p.step WHERE e.run = " +
+              literal));
   RETURN_IF_ERROR(
       add("Phases",
           fmt::format(

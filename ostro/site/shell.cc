@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "ostro/audit/record/run_diff.h"
 #include "ostro/base/html.h"
+#include "ostro/base/sha256.h"
 #include "ostro/lab/report/html_page.h"
 #include "ostro/site/script/batches_script.h"
 #include "ostro/site/script/chain_script.h"
@@ -23,11 +25,15 @@ std::string Shell::page(const std::string& file, const std::string& title, const
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'self' file:; "
-      "script-src 'self' file:; base-uri 'none'; form-action 'none'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{}</title>\n"
+      "script-src 'self' file:;{} base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width\">\n{}<title>{}</title>\n"
       "<link rel=\"stylesheet\" href=\"style.css\">\n<script src=\"site.js\" defer></script></head>\n"
-      "<body><header>{}</nav></header>\n<main><h1>{}</h1>\n{}</main></body></html>\n",
-      html_escaped(title.substr(0, 200) + " - " + lab), navigation, lab::shown_text(title), body);
+      "<body><header>{}</nav></header>\n<main{}><h1>{}</h1>\n{}</main></body></html>\n",
+      live ? " connect-src 'self';" : "",
+      live ? "<noscript><meta http-equiv=\"refresh\" content=\"20\"></noscript>\n" : "",
+      html_escaped(title.substr(0, 200) + " - " + lab), navigation,
+      live ? fmt::format(" data-live=\"{}\"", sha256_hex(navigation + body).substr(0, 16)) : "",
+      lab::shown_text(title), body);
 }
 
 std::string badge(const std::string& kind, const std::string& text, const std::string& meaning) {
@@ -38,7 +44,8 @@ std::string badge(const std::string& kind, const std::string& text, const std::s
 std::string style_sheet() { return kStyleSheet; }
 
 std::string site_script() {
-  std::string out = "'use strict';\n(() => {\n";
+  std::string out =
+      fmt::format("'use strict';\n(() => {{\nconst kRules = {};\n", audit::run_diff_rules_json());
   for (const char* part :
        {kCoreScript, kTableScript, kChartScript, kChainScript, kDiffScript, kBatchesScript})
     out += part;

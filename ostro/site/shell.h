@@ -14,6 +14,10 @@ struct Shell {
   std::string lab;                                         // its name
   std::vector<std::pair<std::string, std::string>> links;  // file and name of each page that is linked to
 
+  // A page that a server gives out of a lab that is not done: the script asks for the next one every few
+  // seconds and puts it in its place; without scripts the browser loads it again.
+  bool live = false;
+
   // A whole page; `file` is its own name. `title` is escaped here, `body` is HTML.
   std::string page(const std::string& file, const std::string& title, const std::string& body) const;
 };

@@ -9,6 +9,7 @@
 #include "ostro/lab/report/hypotheses_table.h"
 #include "ostro/lab/report/scaling_section.h"
 #include "ostro/paper/paper.h"
+#include "ostro/site/live_section.h"
 #include "ostro/site/pages.h"
 #include "ostro/site/run_extras.h"
 #include "ostro/site/shell.h"
@@ -19,9 +20,20 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Context& context, const LabFacts& facts, SiteFolder& folder)
-      : context_(context), facts_(facts), folder_(folder) {
+  // `live`: null where no server gives the pages out.
+  Writer(const Context& context, const LabFacts& facts, SiteFolder& folder, const lab::LiveLab* live)
+      : context_(context), facts_(facts), folder_(folder), live_(live) {
     shell_.lab = facts.plan.name;
+    shell_.live = live != nullptr && !live->state.is_done();
+  }
+
+  // The first page with what all pages need. What runs stands on it.
+  Status write_first() {
+    ASSIGN_OR_RETURN(std::string index, index_body(facts_));
+    if (live_ != nullptr) index = live_html(context_.fs, *live_) + index;
+    RETURN_IF_ERROR(put_page("index.html", facts_.plan.name, index));
+    RETURN_IF_ERROR(folder_.put("style.css", style_sheet()));
+    return folder_.put("site.js", site_script());
   }
 
   Status write(const std::vector<BatchSet>& sets, const std::vector<board::Board>& boards,
@@ -39,10 +51,7 @@ class Writer {
     if (!boards.empty()) shell_.links.emplace_back("boards.html", "Boards");
     if (has("report.html")) shell_.links.emplace_back("report/report.html", "Report");
     if (has("report.pdf")) shell_.links.emplace_back("report/report.pdf", "Paper (PDF)");
-    ASSIGN_OR_RETURN(const std::string index, index_body(facts_));
-    RETURN_IF_ERROR(put_page("index.html", facts_.plan.name, index));
-    RETURN_IF_ERROR(folder_.put("style.css", style_sheet()));
-    RETURN_IF_ERROR(folder_.put("site.js", site_script()));
+    RETURN_IF_ERROR(write_first());
     ASSIGN_OR_RETURN(const std::string runs, runs_body(facts_));
     RETURN_IF_ERROR(put_page("runs.html", "Runs", runs));
     ASSIGN_OR_RETURN(const std::string diff, diff_body(facts_));
@@ -95,6 +104,7 @@ class Writer {
   const Context& context_;
   const LabFacts& facts_;
   SiteFolder& folder_;
+  const lab::LiveLab* live_;
   Shell shell_;
 };
 
@@ -114,15 +124,57 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(context.fs, plan.directory()));
   LabFacts facts = lab_facts(plan, state, record, journal, request.measured);
   add_run_extras(context, request.texts, facts);
-  ASSIGN_OR_RETURN(const std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
-  Writer writer(context, facts, folder);
+  ASSIGN_OR_RETURN(std::vector<BatchSet> sets, find_batch_sets(context, facts, request.texts));
+  Site made;
+  for (BatchSet& set : sets) {
+    set.on_demand = request.live != nullptr && set.every > 1;
+    made.batches[set.id] = set.runs[0];
+  }
+  Writer writer(context, facts, folder, request.live);
   paper::Report report;
-  if (state.is_done()) {
+  if (request.report) {
+    report.files = *request.report;
+  } else if (state.is_done()) {
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }
   RETURN_IF_ERROR(writer.write(sets, boards, report.files));
   RETURN_IF_ERROR(folder.end());
-  return Site{folder.written(), report.missing};
+  made.files = folder.written();
+  made.missing = report.missing;
+  return made;
+}
+
+Status write_live_page(const Context& context, const lab::Plan& plan, const lab::LiveLab& lab,
+                       const std::string& out) {
+  SiteFolder folder(context.fs, out);
+  RETURN_IF_ERROR(folder.begin());
+  ASSIGN_OR_RETURN(const lab::Database record,
+                   lab::make_record(context.fs, plan, lab.state, /*measured=*/false));
+  const LabFacts facts{plan, lab.state, record, /*measured=*/false, {}, /*has_other_pages=*/false};
+  RETURN_IF_ERROR(Writer(context, facts, folder, &lab).write_first());
+  return folder.end();
+}
+
+Result<std::optional<std::string>> batch_step_script(const Context& context, const lab::Plan& plan,
+                                                     const lab::LabState& state, const Site& site, bool texts,
+                                                     const std::string& name) {
+  // data/SET-step-N.js
+  const std::string begin = "data/", middle = "-step-", end = ".js";
+  const size_t at = name.find(middle);
+  if (!name.starts_with(begin) || !name.ends_with(end) || at == std::string::npos)
+    return std::optional<std::string>();
+  const std::string set = name.substr(begin.size(), at - begin.size());
+  const std::string number = name.substr(at + middle.size(), name.size() - at - middle.size() - end.size());
+  const auto run = site.batches.find(set);
+  if (run == site.batches.end() || number.empty() || number.size() > 15 ||
+      number.find_first_not_of("0123456789") != std::string::npos)
+    return std::optional<std::string>();
+  ASSIGN_OR_RETURN(const auto batch,
+                   find_batch(context, plan, state, run->second, std::stoll(number), texts));
+  if (!batch) return std::optional<std::string>();
+  auto json = nlohmann::json::parse(batch->json());
+  if (batch->has_texts()) json["shown"] = nlohmann::json::parse(batch->texts_json());
+  return std::optional(data_script(set + middle + number, json.dump(-1, ' ', /*ensure_ascii=*/true)));
 }
 
 }  // namespace ostro::site

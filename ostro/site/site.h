@@ -3,26 +3,36 @@
 // hypotheses, and the report of a finished lab.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ostro/context/context.h"
+#include "ostro/lab/drive/live_lab.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/report/report.h"
 
 namespace ostro::site {
 
 struct SiteRequest {
+  // What runs now: of pages that a server gives out, which follow the lab, and ask for the batch of any step.
+  // It must outlive the call.
+  const lab::LiveLab* live = nullptr;
   // Sessions, seconds and what they cost, too, which are other ones wherever the lab was done.
   bool measured = false;
   // The beginnings of texts under licences that the plan marks; false: no text, whatever the plan says.
   bool texts = true;
   // Folders of boards that have a page, too.
   std::vector<std::string> boards = {};
+  // The report of this state, if it was made already: the pages have these files.
+  std::optional<std::vector<lab::ReportFile>> report = {};
 };
 
 struct Site {
   int64_t files = 0;
   std::string missing;  // why the paper is not there in its PDF; empty: it is, or there is none
+  std::map<std::string, std::string> batches = {};  // "batches-1" -> a run whose batches it has
 };
 
 // Writes the pages into the folder `out`, index.html first. What an earlier site has written there
@@ -31,5 +41,15 @@ struct Site {
 // outputs and boards and of writing, and for a finished lab those of paper::shown_report.
 Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
                         const SiteRequest& request, const std::string& out);
+
+// Writes one page of a lab that goes on, with its style sheet and script: what runs, and all steps.
+Status write_live_page(const Context& context, const lab::Plan& plan, const lab::LiveLab& lab,
+                       const std::string& out);
+
+// The file of data "data/batches-1-step-7.js" of a site that was written with `live`: the sequences of one
+// step and their documents. Nothing for another name, or a step that the runs of that page do not have.
+Result<std::optional<std::string>> batch_step_script(const Context& context, const lab::Plan& plan,
+                                                     const lab::LabState& state, const Site& site, bool texts,
+                                                     const std::string& name);
 
 }  // namespace ostro::site

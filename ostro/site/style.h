@@ -9,7 +9,7 @@ inline constexpr const char* kStyleSheet =
 --good:#17663a;--warn:#855400;--bad:#a8231c;--c0:#2f6db5;--c1:#d9661f}
 @media(prefers-color-scheme:dark){:root{--paper:#15171a;--ink:#e4e7eb;--soft:#a3abb5;--rule:#2d3238;--tint:#1d2024;--link:#8fbcf0;
 --good:#6cc38d;--warn:#dcae57;--bad:#f08a80;--c0:#7ab0ee;--c1:#f2a366}
-figure>svg:not(.live),svg.graph{filter:invert(1) hue-rotate(180deg)}}
+figure>svg:not(.live),main>svg{filter:invert(1) hue-rotate(180deg)}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,"Segoe UI",Roboto,"Liberation Sans",sans-serif}
 header,main{max-width:66rem;margin:0 auto;padding:1rem 1.2rem}
@@ -25,13 +25,13 @@ p{max-width:46rem;margin:.4rem 0 .8rem}
 a{color:var(--link)}small,.soft{color:var(--soft)}
 code,pre{font-family:ui-monospace,Menlo,Consolas,"Liberation Mono",monospace;font-size:.85em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--tint);padding:.6rem .8rem;max-height:24rem;overflow:auto}
-table{border-collapse:collapse;font-size:.9rem}.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:.9rem}.scroll{overflow-x:auto}.scroll+.scroll{margin-top:1rem}
 td,th{padding:.25rem .9rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid var(--rule);max-width:30rem}
 td{min-width:5.5rem}td:first-child{min-width:9rem}th,td.n{min-width:0;white-space:nowrap}
 td code{overflow-wrap:anywhere}
 .n{text-align:right;font-variant-numeric:tabular-nums}
 tr.group th{padding-top:.8rem;background:var(--tint)}
-figure{margin:.8rem 0}figure svg{max-width:46rem;width:100%;height:auto;display:block}
+figure{margin:.8rem 0}figure svg,main>svg:not(.graph){max-width:46rem;width:100%;height:auto;display:block}
 svg.graph{max-width:100%;height:auto}
 svg.live{touch-action:pan-y;cursor:crosshair}
 svg.live text{fill:var(--soft);font:12px system-ui,sans-serif}

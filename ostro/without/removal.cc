@@ -24,7 +24,7 @@ constexpr int64_t kMostLooked = 200000;  // rows that are looked at for controls
 
 // What finding documents of a run needs.
 struct OpenRun {
-  const batches::DataSet& stores;
+  std::shared_ptr<const batches::DataSet> stores;
   const batches::Loader& loader;
   int64_t end = 0;  // the run's last step; of a fork, the steps before it count, too
 };
@@ -89,7 +89,7 @@ Result<std::optional<NamedDocument>> document_at(const OpenRun& run, size_t comp
   const data::TokenStream& stream = run.loader.reader(component).stream();
   ASSIGN_OR_RETURN(const data::RowSource source, stream.source(row));
   const data::DocumentName name{source.file, source.document};
-  auto rows = batches::document_uses(run.stores, run.loader, name, "", 0, run.end);
+  auto rows = batches::document_uses(*run.stores, run.loader, name, "", 0, run.end);
   if (!rows.ok() && rows.error().code() != ErrorCode::kInvalidArgument) return rows.error();
   if (!rows.ok() || rows->size() != 1 || (*rows)[0].row != row) return std::optional<NamedDocument>();
   auto document = document_of(std::move(*rows));
@@ -185,6 +185,41 @@ Result<int64_t> beginning_of(io::FileSystem& fs, const WithoutRequest& request, 
   return begins;
 }
 
+// The steps from `first` on whose batches have tokens of the documents.
+Result<std::set<int64_t>> steps_of(const OpenRun& run, const Removal& removal, int64_t first) {
+  std::set<int64_t> out;
+  for (const data::DocumentName& name : removal.sources) {
+    ASSIGN_OR_RETURN(const auto rows,
+                     batches::document_uses(*run.stores, run.loader, name, "", first, run.end));
+    for (const batches::UsedRow& row : rows)
+      for (const batches::DocumentUse& use : row.uses) out.insert(use.step);
+  }
+  return out;
+}
+
+// An error where a batch has no target without the documents: training would end there, after all steps
+// before it. `config`: of the run in whose order of batches `run` is.
+Status check_targets(const WithoutRequest& request, train::TrainConfig config, const OpenRun& run,
+                     const Removal& removal, int64_t first) {
+  if (request.rebuild) return {};  // other rows take their places
+  ASSIGN_OR_RETURN(const std::set<int64_t> steps, steps_of(run, removal, first));
+  config.data.without.insert(config.data.without.end(), removal.documents.begin(), removal.documents.end());
+  config.data.without_as = request.as;
+  ASSIGN_OR_RETURN(const batches::Loader without, train::make_loader(config, run.stores));
+  for (const int64_t step : steps) {
+    ASSIGN_OR_RETURN(const batches::Batch batch, without.batch(step));
+    if (std::any_of(batch.loss_mask.begin(), batch.loss_mask.end(), [](float w) { return w != 0; })) continue;
+    const auto more = removal.documents.size() - 1;
+    return invalid_argument(
+        fmt::format("{}{}: without {} the batch of step {} (trainer.seed {}) has no token that counts, and "
+                    "training would "
+                    "end there: leave out fewer documents, or use --as rebuild",
+                    removal.documents[0], more > 0 ? fmt::format(" and {} more", more) : "",
+                    more > 0 ? "them" : "it", step, config.trainer.seed));
+  }
+  return {};
+}
+
 Status check_run(const WithoutRequest& request, const audit::RecordedRun& run) {
   if (data::has_pairs(run.config.data))
     return unsupported(
@@ -206,11 +241,19 @@ Result<std::set<RowName>> left_out_rows(const data::DataOptions& options, const 
   return out;
 }
 
+// Where the run without begins: beginning_of() and check_targets().
+Result<int64_t> find_beginning(io::FileSystem& fs, const WithoutRequest& request, const RemovalPlan& plan,
+                               const OpenRun& run, const Removal& removal) {
+  ASSIGN_OR_RETURN(const int64_t begins, beginning_of(fs, request, plan.chain, removal));
+  RETURN_IF_ERROR(check_targets(request, plan.config, run, removal, begins));
+  return begins;
+}
+
 // Draws `request.sample` documents of the run into the plan, each as a removal of its own.
 Status draw_sample(io::FileSystem& fs, const WithoutRequest& request, const OpenRun& run,
                    const std::set<RowName>& left_out, RemovalPlan& plan) {
   std::vector<int64_t> ends;  // rows of the components up to each
-  for (size_t component = 0; component < run.stores.parts().size(); ++component)
+  for (size_t component = 0; component < run.stores->parts().size(); ++component)
     ends.push_back((ends.empty() ? 0 : ends.back()) + run.loader.reader(component).stream().rows());
   const numerics::Permutation order(key_of(plan.chain.head(), "sample"), ends.back());
   std::vector<Removal> drawn;
@@ -224,7 +267,7 @@ Status draw_sample(io::FileSystem& fs, const WithoutRequest& request, const Open
     if (!found || found->document.used.tokens == 0) continue;
     Removal removal;
     RETURN_IF_ERROR(add(run, found->document, found->name, removal));
-    const auto begins = beginning_of(fs, request, plan.chain, removal);
+    const auto begins = find_beginning(fs, request, plan, run, removal);
     if (!begins.ok() && begins.error().code() == ErrorCode::kInvalidArgument) continue;  // not this one
     if (!begins.ok()) return begins.error();
     removal.begins = *begins;
@@ -295,7 +338,7 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
         io::join_path(request.run, "config.yaml"), stores->hash(), hash));
   ASSIGN_OR_RETURN(const batches::Loader loader, train::make_loader(run.config, stores));
   RemovalPlan plan{run.config, run.chain, run.tokenizer, {}, {}, false, run.config.trainer.num_train_steps};
-  const OpenRun open{*stores, loader, plan.steps};
+  const OpenRun open{stores, loader, plan.steps};
   if (!request.rebuild && !run.config.data.without.empty() && run.config.data.without_as != request.as)
     return invalid_argument(
         "--as: the run leaves documents out itself (data.without), in the other way; use the same");
@@ -320,7 +363,13 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
     asked.push_back(std::move(*document));
   }
   plan.asked.folder = io::join_path(request.out, "without");
-  ASSIGN_OR_RETURN(plan.asked.begins, beginning_of(fs, request, run.chain, plan.asked));
+  ASSIGN_OR_RETURN(plan.asked.begins, find_beginning(fs, request, plan, open, plan.asked));
+  for (const int64_t seed : plan.seeds) {
+    train::TrainConfig config = plan.config;
+    config.trainer.seed = seed;
+    ASSIGN_OR_RETURN(const batches::Loader drawn, train::make_loader(config, stores));
+    RETURN_IF_ERROR(check_targets(request, config, {stores, drawn, plan.steps}, plan.asked, 0));
+  }
   ControlDraw controls(open, run.chain.head(), std::move(asked), std::move(left_out));
   while (std::ssize(plan.controls) < request.controls) {
     Removal control;
@@ -330,7 +379,7 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
       break;
     }
     control.folder = io::join_path(request.out, fmt::format("control-{}", plan.controls.size() + 1));
-    const auto begins = beginning_of(fs, request, run.chain, control);
+    const auto begins = find_beginning(fs, request, plan, open, control);
     if (!begins.ok() && begins.error().code() == ErrorCode::kInvalidArgument) continue;  // not this one
     if (!begins.ok()) return begins.error();
     control.begins = *begins;

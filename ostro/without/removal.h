@@ -58,11 +58,10 @@ struct RemovalPlan {
 // within a quarter of the other's and whose first use is at most a twentieth of the run's steps away. Of a
 // sample `asked` is the first document and `controls` are the others: rows of all components in an order that
 // the run hash draws, without those that no step uses, or whose fork cannot begin. Errors,
-// which are kInvalidArgument: no step uses the documents; the run is not finished, was amended after the step
-// at which the fork must begin, is a fork that begins after the first use, or trains on pairs;
-// with seeds or `rebuild`, a run that is a fork or was amended. Those of
-// documents (batches::training_rows), and of opening; the data must be where the run's configuration has
-// them.
+// which are kInvalidArgument: no step uses the documents; a batch has no target without them; the run is not
+// finished, was amended after the step at which the fork must begin, is a fork that begins after the first
+// use, or trains on pairs; with seeds or `rebuild`, a run that is a fork or was amended. Those of documents
+// (batches::training_rows), and of opening; the data must be where the run's configuration has them.
 Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& request);
 
 }  // namespace ostro::without

@@ -1,5 +1,5 @@
-"""The actor on a node: it runs one worker process and passes on what that prints. Ray carries this class to the nodes
-by value (supervisor.py), so this package need not be installed there; it must not import it."""
+"""The actor on a node: it runs one process, a worker or a step of a lab, and passes on what that prints. Ray carries this
+class to the nodes by value (supervisor.py, step.py), so this package need not be installed there; it must not import it."""
 
 import ctypes
 import os
@@ -58,8 +58,18 @@ class _Stream:
         return ([*self._take(self.rest)] if self.rest else []) + self.flush()
 
 
+def _words(spec, address, folder):
+    """The command of the process: a worker with its configuration in the folder, or what spec["command"] says."""
+    if "command" in spec:
+        return [spec["program"], *spec["command"]]
+    config = os.path.join(folder, spec["config_name"])
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(spec["config"])
+    return [spec["program"], "worker", "--coordinator", spec["coordinator"], "--bind", address, "--config", config, *spec["words"]]
+
+
 class Place:
-    """One worker's place in the cluster. Ray gives it to an actor, which is never restarted: a new worker gets a new
+    """One process's place in the cluster. Ray gives it to an actor, which is never restarted: a new process gets a new
     actor."""
 
     def __init__(self):
@@ -75,20 +85,15 @@ class Place:
             os._exit(1)
 
     def run(self, spec):
-        """Runs a worker, and yields what happens: ("place", {...}), ("started", pid), ("stdout" or "stderr", lines),
+        """Runs the process, and yields what happens: ("place", {...}), ("started", pid), ("stdout" or "stderr", lines),
         ("exit", code; negative: the signal), or ("failed", text) when the program cannot be started."""
         import ray
         address = ray.util.get_node_ip_address()
         yield ("place", {"address": address, "host": socket.gethostname(), "actor": os.getpid(),
                          "node": ray.get_runtime_context().get_node_id()})
         with tempfile.TemporaryDirectory(prefix="ostro-") as folder:
-            config = os.path.join(folder, spec["config_name"])
-            with open(config, "w", encoding="utf-8") as file:
-                file.write(spec["config"])
-            words = [spec["program"], "worker", "--coordinator", spec["coordinator"], "--bind", address,
-                     "--config", config, *spec["words"]]
             try:
-                self._process = self._start(words, spec)
+                self._process = self._start(_words(spec, address, folder), spec)
             except OSError as error:
                 yield ("failed", f"{spec['program']}: {error.strerror}")
                 return
@@ -129,6 +134,6 @@ class Place:
                                 start_new_session=True)
 
     def signal(self, number):
-        """Sends a signal to the worker, if it runs."""
+        """Sends a signal to the process, if it runs."""
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(number)

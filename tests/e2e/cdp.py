@@ -1,6 +1,7 @@
 """Drives a browser without a window by the DevTools protocol over two pipes: opens a page, runs script in it, presses
 keys, takes pictures. The browser asks nobody but the loopback address."""
 import base64
+import fcntl
 import json
 import os
 import subprocess
@@ -20,9 +21,13 @@ class Browser:
         flags = [flag for flag in browser.FLAGS if not flag.startswith("--host-resolver")]
         command = [browser.find(), *flags, f"--user-data-dir={self.profile.name}", "--remote-debugging-pipe",
                    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--window-size={width},{height}", *settings, "about:blank"]
-        # The protocol's pipes are file descriptors 3 and 4.
-        self.process = subprocess.Popen(["sh", "-c", f'exec "$@" 3<&{asks} 4>&{answers}', "sh", *command], pass_fds=(asks, answers),
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        def place_pipes():  # the protocol's are file descriptors 3 and 4; either may be one of them now, or a number that a shell does not take
+            far = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (asks, answers)]
+            os.dup2(far[0], 3)
+            os.dup2(far[1], 4)
+
+        self.process = subprocess.Popen(command, pass_fds=(3, 4), preexec_fn=place_pipes, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         os.close(asks)
         os.close(answers)
         self.number, self.waiting, self.events, self.session = 0, b"", [], None

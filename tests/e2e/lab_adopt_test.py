@@ -20,6 +20,57 @@ def entries(lab):
     return [json.loads(line) for line in (lab.top / "small.lab/journal.jsonl").read_text().splitlines()]
 
 
+PHASED = BEGINNING + """  more_texts: {source: {files: [more], licence: GPL-2.0-only}}
+  more: {tokens: {from: $more_texts, held_out: $held, tokenizer: $words}}
+  base:
+    train:
+      config: tiny.yaml
+      data: {web: $rows}
+      set: {data.train_weights: {web: 1}, optimizer.warmup: 0}
+      phases:
+        - {name: one, to: 6}
+        - {name: two, to: 10, data: {more: $more}, set: {data.train_weights: {web: 1, more: 1}, optimizer.learning_rate: 0.002}}
+"""
+
+
+def check_phased(ostro, top):
+    """A run in phases, one of which adds a component: taken by a lab that has the same stores, whose places are then those of the lab."""
+    def made(name):
+        lab = Lab(ostro, top / name)
+        (lab.top / "more").mkdir()
+        (lab.top / "more/a.txt").write_text((lab.top / "texts/MPL-1.1.txt").read_text()[:9000])
+        lab.write(PHASED)
+        return lab
+
+    first = made("phased")
+    _, wanted = first.ran()
+    run = top / "elsewhere"
+    shutil.copytree(first.outputs("train")["base"], run)
+    lab = made("takes phased")
+    lab.write(PHASED[:PHASED.index("  base:")])
+    lab.run()
+    (first.top).rename(top / "moved away")  # its stores are not looked at
+    for old, new, error in (("to: 6", "to: 5", "trainer.num_train_steps is 6 there and 5 here"), ("learning_rate: 0.002", "learning_rate: 0.003", "its amend after step 6 is another one: optimizer.learning_rate"),
+                            ("  base:", "  other_texts: {source: {files: [texts/GPL-2.txt], licence: GPL-2.0-only}}\n  other: {tokens: {from: $other_texts, held_out: $held, tokenizer: $words}}\n  base:",
+                             "the hash of its data")):
+        plan = PHASED.replace(old, new)
+        if old == "  base:":
+            plan = plan.replace("data: {more: $more}", "data: {more: $other}")
+            lab.write(plan[:plan.index("  base:")])
+            lab.run()
+        lab.write(plan)
+        done = lab.start("adopt", "plan.yaml", "base", str(run))
+        check(done.returncode == 2 and error in done.stderr, f"{new}: {done.returncode} {done.stdout}{done.stderr}")
+    lab.write(PHASED)
+    done = lab.start("adopt", "plan.yaml", "base", str(run), "--sample", "3")
+    check(done.returncode == 0 and " of 10 replayed, drawn by " in done.stdout, f"{done.stdout}{done.stderr}")
+    text = (lab.outputs("train")["base"] / "config.yaml").read_text()
+    check("takes phased" in text or "phased/" not in text, f"places of the other lab: {text}")
+    ran, lab_hash = lab.ran()
+    check("base" not in ran and lab_hash == wanted, f"{ran} {lab_hash} {wanted}")
+    check(lab.ran("--audit", "1", "--check", "full")[1] == wanted, "an audit of a run in phases that was adopted")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -88,6 +139,7 @@ def main():
         for folder in ("small.lab", "published"):
             found = [str(p) for p in (other.top / folder).rglob("*") if p.is_file() and b"SECRET" in p.read_bytes()]
             check(not found, f"words of a command: {found}")
+        check_phased(args.ostro, top)
     print("equal: what was adopted has the lab hash of what was done")
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 
 from program import Program, check
 
@@ -221,6 +222,11 @@ def forgeries(lab, flops):
     (lab.root / "result/result.json").write_text('{"bits_per_byte": 0.5}')
     lab.refused("result", ["not a bundle"])
     lab.refused("result/result.json", ["not a bundle"])
+    with zipfile.ZipFile(lab.root / "entry.zip", "w") as packed:  # a bundle, but packed, and one that lacks its shape
+        packed.writestr("bundle.json", "{}")
+    lab.refused("entry.zip", ["not a bundle"])
+    (lab.root / "broken.zip").write_bytes((lab.root / "entry.zip").read_bytes()[:40])
+    lab.refused("broken.zip", ["not a bundle"])
     check("error: there is no no_such" in lab.check("no_such", 1), "an entry that is not there")
     # 3. A loss edited, and hashed again.
     rewritten(lab.copy("loss"), lambda e: e | {"loss": "0x1p+0"} if e["kind"] == "step" and e["step"] == 7 else e)

@@ -33,7 +33,8 @@ VALUES = {
     "words": ([2, 3, 1], 3), "epochs": ([1, 2], 1), "vocabulary": ([262, 264], 1), "documents": ([24, 25], 1),
     "script": (["", "# a comment\n", "set -e\n"], 4), "rate": ([0.01, 0.02], 2), "decay": ([2, 1], 3), "at": ([2, 3], 3),
     "phase_rate": ([0.002, 0.003], 3), "sizes_rate": ([0.01, 0.02], 1), "counted": (["all", "without_embeddings"], 4),
-    "flops": ([9e7, 9.5e7], 4), "program_words": (["x", "y"], 3), "workers": ([1, 2], 3)}
+    "flops": ([9e7, 9.5e7], 4), "program_words": (["x", "y"], 3), "workers": ([1, 2], 3), "counted_set": (["web", "more"], 3),
+    "prompt": (["the", "of"], 3), "dtype": (["f32", "bf16"], 2)}
 COSMETIC = ("comments", "order of keys", "times", "threads", "place", "steps at a time", "a training's pace")
 OTHERS = {"the version of a kind": 3, "an output that is gone": 4}
 
@@ -179,7 +180,7 @@ class Edits:
         for step in self.graph.steps():
             check((there[step]["content"], there[step]["fingerprint"]) == (here[step]["content"], here[step]["fingerprint"]) if step in there else True,
                   f"{what}: {step} made from nothing has another output")
-            if step in there and self.graph.steps()[step][0] not in ("train", "fork", "tokens"):
+            if step in there and self.graph.steps()[step][0] not in ("train", "fork", "tokens", "publish"):
                 check(files_of(fresh.output(step)) == files_of(self.lab.output(step)), f"{what}: {step} made from nothing has other files")
         shutil.rmtree(fresh.top)
 
@@ -213,7 +214,7 @@ class Edits:
         names = [*VALUES, *OTHERS]
         name, = rng.choices(names, [weight for _, weight in VALUES.values()] + [*OTHERS.values()])
         if name == "the version of a kind":
-            kind = rng.choice(["corpus", "extract", "filter", "run", "fork", "eval", "fit", "forecast"])
+            kind = rng.choice(["corpus", "extract", "filter", "run", "fork", "eval", "sample", "export", "publish", "fit", "forecast"])
             self.seen = {recipe for recipe in self.seen if self.kinds[recipe] != kind}
             self.versions += 1
             other_version(lab, kind, self.versions)
@@ -292,6 +293,9 @@ class Tampering:
         for what, path in (("a verdict", output("some") / "verdicts.jsonl"), ("a text of a page", output("page_texts") / "rows.jsonl"),
                            ("a token", store), ("a ledger", output("more") / "ledger.json"), ("a weight", chunk),
                            ("a fit", output("law") / "fit.json"), ("a forecast", output("larger") / "forecast.json"),
+                           ("a text that was sampled", output("said") / "texts.jsonl"),
+                           ("a weight for other programs", output("model") / "model.safetensors"),
+                           ("the sessions in a bundle", output("bundle") / "bundle/record/run.json"),
                            ("what a program made", output("capitals") / "held.txt")):
             self.changed(what, path, flip, f"{path.name}: was changed: its SHA-256 is", output_name(path))
         chain = output("cool") / "chain.jsonl"
@@ -399,6 +403,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="ostro-lab-edits-") as folder:
         top = pathlib.Path(folder)
         edits = Edits(args, top, stand_in(top))
+        listed = edits.lab.start("kinds", "--json").stdout.splitlines()
+        kinds = {json.loads(line)["kind"] for line in listed}
+        check(kinds == {kind for kind, _ in Graph().steps().values()}, f"the graph has not every kind of step: {sorted(kinds)}")
         edits.go(number, seed.full())
         say(f"seed {seed.seed()}: {number} edits of {len(edits.graph.steps())} steps: {edits.runs['steps']} steps were done again, "
             f"{edits.runs['edits that ran nothing']} edits ran nothing, {edits.runs['waves that stopped']} waves stopped at equal outputs; "

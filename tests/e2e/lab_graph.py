@@ -30,6 +30,7 @@ class Graph:
         self.rate, self.decay, self.at, self.phase_rate, self.sizes_rate, self.counted, self.flops, self.program_words = (
             0.01, 2, 2, 0.002, 0.01, "all", 9e7, "x")
         self.workers = 1  # of the second phase
+        self.counted_set, self.prompt, self.dtype = "web", "the", "f32"
 
     def files(self):
         """The bytes of the files of the sources, and of the program, by path."""
@@ -68,8 +69,11 @@ class Graph:
                                    "name": "two", "to": 4, "data": {"more": "$more"},
                                    "set": {"data.train_weights": {"web": 1, "more": 1}, "optimizer.learning_rate": self.phase_rate}}]}),
             "cool": ("fork", {"of": "$base", "at": self.at, "set": {"optimizer.decay": self.decay, "trainer.num_train_steps": 5}}),
-            "score": ("eval", {"of": "$base"}),
+            "score": ("eval", {"of": "$base", "sets": [self.counted_set], "at": "kept"}),
             "cooled": ("eval", {"of": "$cool"}),
+            "said": ("sample", {"of": "$cool", "prompts": [WORDS[3], self.prompt], "tokens": 3}),
+            "model": ("export", {"of": "$base", "dtype": self.dtype}),
+            "bundle": ("publish", {"of": "$cool"}),
             **{f"size_{size}{steps}": ("train", {"config": "tiny.yaml", "data": "$rows", "set": trained(
                 steps, **{"model.hidden_dim": width[size], "optimizer.learning_rate": self.sizes_rate})})
                for size, steps in runs},

@@ -17,6 +17,8 @@ import struct
 import subprocess
 import tempfile
 
+import guide_test
+import other_user
 from lab_test import PLAN, Lab, check
 
 TYPST = "0.15.0"
@@ -179,6 +181,60 @@ def check_latex(lab):
     report(lab, "--check")
 
 
+def check_elsewhere(lab, top, found):
+    """The same bytes in another folder, time zone and language, with other threads, and made by another user."""
+    other = Lab(lab.ostro, top / "other folder")
+    shutil.rmtree(other.top)
+    shutil.copytree(lab.top, other.top, ignore=shutil.ignore_patterns("report"))
+    settings = {"TZ": "Asia/Tokyo", "LC_ALL": "C", "LANG": "C", "HOME": str(other.top), "USER": "other", "OSTRO_THREADS": "2", "RAYON_NUM_THREADS": "1",
+                "SOURCE_DATE_EPOCH": "1234567890", "TMPDIR": str(other.top)} | found
+    words, reason = other_user.other_user(lab.ostro, __file__)
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | settings
+    for user in ([], words):
+        shutil.rmtree(other.top / "report", ignore_errors=True)
+        if user:
+            other_user.give(other.top, top)
+            # The python3 of .venv may be a link into a folder of root: the user takes its own, with Typst beside it.
+            if "PATH" in found:
+                env |= {"PATH": os.environ["PATH"], "PYTHONPATH": guide_test.typst_settings(top)["PYTHONPATH"]}
+            reason = "" if other_user.imports(user, env, "typst") else "its python3 has no Typst"
+        if user is None or (user and reason):
+            print(f"NOT RUN: the paper as another user: {reason}")
+            continue
+        done = subprocess.run([*user, lab.ostro, "lab", "report", "plan.yaml", "--out", "report"], cwd=other.top, env=env, text=True, capture_output=True,
+                              check=False)
+        check(done.returncode == 0, f"{user}: {done.stdout}{done.stderr}")
+        for file in sorted(p.relative_to(lab.top) for p in (lab.top / "report").rglob("*") if p.is_file()):
+            check((lab.top / file).read_bytes() == (other.top / file).read_bytes(), f"{user}: {file} differs")
+        check((other.top / "report/values.json").stat().st_uid == (other_user.NUMBER if user else os.geteuid()), f"{user}: who made the report")
+        check(not list(other.top.glob("ostro-paper-*")), "a folder of Typst's was left")
+
+
+def files_of(folder):
+    return {str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+def check_made_by_run(lab, old):
+    """A plan that says where report and pages go: `ostro lab run` makes them, the same files as the commands, and does no step again."""
+    lab.write(REPORT.replace("report: paper/paper.typ", "report: {paper: paper/paper.typ, out: made/report}\nsite: {out: made/site}"))
+    done = lab.start("run", "plan.yaml", PYTHONPATH=old, PATH=os.environ["PATH"])
+    check(done.returncode == 1 and "report.pdf, report.html, report.lock were not made: a paper needs typst" in done.stderr, done.stdout + done.stderr)
+    check(done.stdout.splitlines()[-1].startswith("lab hash: ") and "without the paper itself" in done.stdout, done.stdout)
+    made = files_of(lab.top / "made")
+    check({"report/values.json", "report/loss.svg", "site/index.html", "site/report/report.html"} <= made.keys(), f"without Typst: {made.keys()}")
+    wanted = files_of(lab.top / "report")
+    for time in ("first", "second"):
+        out = lab.run().stdout.splitlines()
+        check({line.split()[0] for line in out} == {"done", "report:", "site:", "lab"}, out)
+        made = files_of(lab.top / "made")
+        for place in ("report", "site/report"):
+            found = {name.removeprefix(place + "/"): data for name, data in made.items() if name.startswith(place + "/")}
+            check(found == wanted, f"{time}: made/{place} has not what `ostro lab report` makes: {found.keys() ^ wanted.keys()}")
+        check(time == "first" or made == before, "a second run made other files")
+        before = made
+    lab.write(REPORT)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -193,7 +249,8 @@ def main():
         (lab.top / "paper/parts/more.typ").write_text(MORE)
         (lab.top / "paper/dot.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 2 2"><rect width="2" height="2"/></svg>\n')
         lab.run()
-        done = report(lab, status=1, error=f"and python3 has typst 0.1: python3 -m pip install typst=={TYPST}", PYTHONPATH=stand_in(top, "0.1"))
+        old = stand_in(top, "0.1")
+        done = report(lab, status=1, error=f"and python3 has typst 0.1: python3 -m pip install typst=={TYPST}", PYTHONPATH=old)
         check({"values.json", "loss.svg", "paper.typ", "ostro.typ"} <= {f.name for f in (lab.top / "report").iterdir()}, "files without Typst")
         check(not (lab.top / "report/report.pdf").exists() and "report.pdf, report.html, report.lock were not made" in done.stderr, done.stderr)
         check(done.stdout.splitlines()[1:] == [f"typed by hand: {place}" for place in TYPED], done.stdout)
@@ -207,15 +264,8 @@ def main():
             check('href="#ostro-values-best"' in page and 'id="ostro-values-best"' in page and "<math" in page and "default-src 'none'" in page, page[-3000:])
             check((lab.top / "report/report.pdf").read_bytes().startswith(b"%PDF-"), "report.pdf")
         check_values(lab)
-        other = Lab(args.ostro, top / "other folder")
-        shutil.rmtree(other.top)
-        shutil.copytree(lab.top, other.top, ignore=shutil.ignore_patterns("report"))
-        done = other.start("report", "plan.yaml", "--out", "report", TZ="Asia/Tokyo", LC_ALL="C", LANG="C", HOME=str(top), USER="other",
-                           OSTRO_THREADS="2", RAYON_NUM_THREADS="1", SOURCE_DATE_EPOCH="1234567890", TMPDIR=str(other.top), **found)
-        check(done.returncode == 0, done.stderr)
-        for file in sorted(p.relative_to(lab.top) for p in (lab.top / "report").rglob("*") if p.is_file()):
-            check((lab.top / file).read_bytes() == (other.top / file).read_bytes(), f"{file} differs")
-        check(not list(other.top.glob("ostro-paper-*")), "a folder of Typst's was left")
+        check_elsewhere(lab, top, found)
+        check_made_by_run(lab, old)
         check_edits(lab)
         check_latex(lab)
         (lab.top / "paper/paper.typ").write_text(PAPER.replace('num("best"', 'num("bset"'))

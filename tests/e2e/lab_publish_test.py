@@ -3,7 +3,7 @@
 checked without its folder; changed bytes, drawn in all files; forged steps, outputs, records and bundles whose lists were made anew;
 the files for other programs; statements of replays and an audit, which make a number a replayed one.
 
-    lab_publish_test.py --ostro PROGRAM
+    lab_publish_test.py --ostro PROGRAM [--log FILE]
 """
 import argparse
 import base64
@@ -42,6 +42,9 @@ steps:
     train: {data: $rows, config: tiny.yaml, set: !include set.yaml}
   cool: {fork: {of: $base, at: 4, set: {optimizer.decay: 2}}}
   score: {eval: {of: $base}}
+  said: {sample: {of: $base, prompts: [The, You], tokens: 5}}
+  model: {export: {of: $base, dtype: bf16}}
+  bundle: {publish: {of: $base}}
   count: {run: {program: [wc, -c, in/words/tokenizer.json], inputs: {words: $words}, outputs: [size.txt]}}
 hypotheses:
   better: {metric: "SELECT s.name, s.loss FROM evaluations s", supported: "mean > 0", refuted: "mean < 0"}
@@ -93,6 +96,7 @@ def check_flips(program, published):
     """Bytes changed at drawn places of drawn files: each is found."""
     rng = random.Random(f"{seed.seed()} flips")
     files = sorted(f for f in published.rglob("*") if f.is_file())
+    flips = 0
     for number in range(300 if seed.full() else 12):
         file = rng.choice(files)
         data = file.read_bytes()
@@ -101,8 +105,24 @@ def check_flips(program, published):
         at = rng.randrange(len(data))
         file.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1:])
         done = subprocess.run([program.ostro, "verify", str(published)], capture_output=True, text=True, check=False)
+        flips += 1
         check(done.returncode in (1, 4), f"{number}: a changed byte {at} of {file.name} was not found: {done.stdout}{done.stderr}")
         file.write_bytes(data)
+    return f"seed {seed.seed()}: {flips} changed bytes, drawn in {len(files)} files of a publication: all found"
+
+
+def check_steps(published):
+    """Of steps that take states of runs the publication has what its record is made of: no texts and no second copy of a model."""
+    lab = published / "small.lab"
+    entries = [json.loads(line) for line in (lab / "journal.jsonl").read_text().splitlines()]
+    outputs = {e["step"]: lab / "out" / e["fingerprint"][:16] for e in entries if e["kind"] == "done"}
+    for step, wanted in (("said", ["samples.json"]), ("model", ["provenance.json"]), ("bundle", ["bundle/provenance.json"])):
+        output = outputs[f"{step}[rate=0.01]"]
+        found = sorted(str(f.relative_to(output)) for f in output.rglob("*") if f.is_file())
+        check(found == wanted, f"{step}: {found}")
+    with sqlite3.connect(published / "site/report/record.sqlite") as db:
+        texts = db.execute("SELECT prompt, text FROM samples WHERE name LIKE 'said%' ORDER BY name, number").fetchall()
+    check(texts == [("The", None), ("You", None)] * 2, texts)
 
 
 def forged(program, published, what, change, words):
@@ -292,6 +312,7 @@ def check_replays(program, top):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder) / "lab"
@@ -326,7 +347,12 @@ def main():
         with sqlite3.connect(published / "site/report/record.sqlite") as db:
             replays = db.execute("SELECT name, who, whole FROM replays").fetchall()
         check(("base[rate=0.01]", "Dora", 1) in replays and ("base[rate=0.001]", "Cem (not signed)", 0) in replays, replays)
-        check_flips(elsewhere, published)
+        check_steps(published)
+        said = check_flips(elsewhere, published)
+        print(said)
+        if args.log:
+            with args.log.open("a") as file:
+                file.write(said + "\n")
         for seal in published.glob("publication.json.*"):
             seal.unlink()
         check_forgeries(elsewhere, published)

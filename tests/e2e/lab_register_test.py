@@ -41,6 +41,21 @@ hypotheses:
     metric: "SELECT name, nullif(loss, loss) FROM evaluations"
     supported: "mean > 0"
     refuted: "mean <= 0"
+  empty: {metric: "SELECT name, loss FROM evaluations WHERE loss < 0", supported: "mean > 0", refuted: "mean <= 0"}
+  twice: {metric: "SELECT substr(name, 1, 5), loss FROM evaluations", supported: "mean > 0", refuted: "mean <= 0"}
+report: report.txt
+"""
+STORES = """
+lab: small
+question: How many tokens are there?
+steps:
+  texts: {source: {files: [texts], licence: GPL-3.0-only}}
+  held: {source: {files: ["held/*.txt"], licence: Apache-2.0}}
+  words: {tokenizer: {from: $texts, vocab_size: 270}}
+  rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
+hypotheses:
+  more: {metric: "SELECT name, tokens FROM stores WHERE split = 'train'", predict: {low: 1, high: 1e9, chance: 0.5}, supported: "mean > 1", refuted: "mean <= 1"}
+  fewer: {metric: "SELECT name, tokens FROM stores WHERE split = 'train'", predict: {low: 0, high: 1, chance: 0.5}, supported: "mean <= 1", refuted: "mean > 1"}
 report: report.txt
 """
 QUERY = 'queries: {worst: "SELECT max(loss) FROM evaluations"}\n'
@@ -285,7 +300,36 @@ def check_outcome(lab, frozen, beacon):
     row = db.execute("SELECT n, mean, low95, high95, verdict, held, beacon, late, class FROM hypotheses").fetchone()
     verdict = "supported" if mean - half > 0 else "refuted" if mean + half < 0 else "neither"
     check(row == (3, mean, mean - half, mean + half, verdict, int(0 <= mean <= 9), beacon or None, 0, "recorded"), f"{row}, {verdict}")
+    reasons = {name: (verdict, reason) for name, verdict, reason in db.execute("SELECT name, verdict, reason FROM hypotheses")}
+    check(reasons["empty"] == ("neither", "the metric gives no rows"), reasons)
+    check(reasons["twice"] == ("neither", 'the metric gives two values of "score"'), reasons)
     check(verdict == "supported", f"the test's own hypothesis is {verdict}: its frauds would not matter")
+
+
+def check_late_report(lab):
+    """A report after the late change says so. The changed plan has no results yet, so it is one without its runs' seeds."""
+    late = Lab(lab.ostro, lab.top.parent / "late")
+    late.write(STORES)
+    (late.top / "report.txt").write_text("It is {verdict more}.\n")
+
+    def register(*words, status=0):
+        done = late.start("register", "plan.yaml", *words)
+        check(done.returncode == status, f"register {words}: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    register()
+    late.run()
+    said = late.start("beacon", "plan.yaml", "a draw of tomorrow")
+    check(said.returncode == 2 and "without a beacon; one that comes later would be other seeds" in said.stderr, said.stderr)
+    check(late.start("report", "plan.yaml").returncode == 0, "report")
+    check("late: it was registered" not in Texts((late.top / "small.lab/report/report.html").read_text()).data, "control: nothing is late")
+    late.write(STORES.replace("mean > 1", "mean > 2"))
+    check("late: " in register(), "a late rule")
+    late.run()
+    check(late.start("report", "plan.yaml").returncode == 0, "report")
+    page = Texts((late.top / "small.lab/report/report.html").read_text())
+    check("late: it was registered or changed after a result" in page.data and "It is supported" in page.data.replace("\n", " "), page.data)
+    check("Of 2 predictions with the chance 0.5, 1 held." in page.data, page.data)
 
 
 def main():
@@ -355,11 +399,14 @@ def main():
         check(lab.start("report", "plan.yaml", "--check").returncode == 0, "report --check")
         page = Texts((lab.top / "small.lab/report/report.html").read_text())
         check("It is supported" in page.data.replace("\n", " ") and "draw of today" in page.data and "held" in page.data, page.data)
+        check("Of 1 prediction with the chance 0.8, 1 held." in page.data, page.data)
+        check("late: it was registered" not in page.data, "control: nothing is late yet")
         # A metric that is changed after the results is an entry that says so, and asks for new seeds.
         lab.write((PLAN + QUERY).replace("a.loss - b.loss", "2 * (a.loss - b.loss)"))
         check("metric faster" in lab.run(status=1).stderr, "a late change goes on")
         out = register()
         check("changed: metric faster" in out and "late: " in out, out)
+        check_late_report(lab)
         dry = lab.run("--dry_run").stdout
         check(dry.count("run     base") == 6, f"new seeds are no new runs: {dry}")
         # Withdrawn, and gone from the plan.

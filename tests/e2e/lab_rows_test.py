@@ -2,9 +2,12 @@
 """Tests the data steps of a lab: their outputs, which must not move while a version stays; planted duplicates, evaluation texts, thin and noisy pages are left out with the right reason and
 nothing else is; the store has the other rows and counts the reasons; the same rows by other rules are one training; verdicts that
 were cut, changed or made from other texts are errors; a token leads to its row, page and bytes, which extracted again give the row;
-quality has the same bits on one thread and on two, and tells the texts apart.
+quality has the same bits on one thread and on two and on every instruction set, and tells the texts apart.
 
-    lab_rows_test.py --ostro PROGRAM
+    lab_rows_test.py --ostro PROGRAM [--python FOLDER]
+
+FOLDER has a python3 with resiliparse, in whose place there is a module of our own; without it .venv/bin is looked at, and what
+needs the package itself says NOT RUN.
 """
 import argparse
 import gzip
@@ -312,9 +315,12 @@ def check_quality(ostro, top):
     # What a step before left out stays so, and its rows are not scored again.
     above = verdicts(lab.output("above") / "verdicts.jsonl")["mixed.jsonl"]
     check(all(above[i] == said[i] for i in said if "drop" in said[i]), "verdicts of the step before")
-    shutil.rmtree(top / "quality.lab")
-    lab.run(OSTRO_THREADS="2")
-    check((lab.output("half") / "verdicts.jsonl").read_bytes() == one, "other bits on two threads")
+    sets = subprocess.run([lab.ostro, "devices"], capture_output=True, text=True, check=False).stdout
+    for isa in re.search("instruction sets: (.*)", sets)[1].split(", "):
+        for threads in ("1", "2"):
+            shutil.rmtree(top / "quality.lab")
+            lab.run(OSTRO_THREADS=threads, OSTRO_ISA=isa)
+            check((lab.output("half") / "verdicts.jsonl").read_bytes() == one, f"other bits with {threads} threads and OSTRO_ISA={isa}")
     check_audit(lab)
     # Control: with the labels exchanged the others are taken.
     lab.write(QUALITY.replace("positive: $good, negative: $other, share", "positive: $other, negative: $good, share"))
@@ -325,7 +331,7 @@ def check_quality(ostro, top):
     check("set one of threshold and share" in lab.run(status=1).stderr, "a rule without a bound")
     lab.write(QUALITY.replace("share: 0.5", "share: 0.5, epochs: 1000001"))
     check("epochs is 1000001: use 1 to 1000000" in lab.run(status=1).stderr, "more epochs than there may be")
-    print("quality tells the texts apart, with the same bits on one thread and two")
+    print("quality tells the texts apart, with the same bits on one thread and two, and on each instruction set that is here")
 
 
 def check_audit(lab):
@@ -381,6 +387,87 @@ def extract_plain_text(html, main_content=False):
     return str(package)
 
 
+def find_resiliparse(given):
+    """The folder of a Python that has the pinned resiliparse, or None."""
+    places = [given] if given else [pathlib.Path(__file__).resolve().parents[2] / ".venv/bin", pathlib.Path("/usr/bin")]
+    asks = "import importlib.metadata as m, sys; sys.exit(m.version('resiliparse') != '2.0.1')"
+    for place in map(pathlib.Path, places):
+        if (place / "python3").exists() and subprocess.run([place / "python3", "-c", asks], check=False, capture_output=True).returncode == 0:
+            return str(place)
+    return None
+
+
+def check_tokens(lab, config, extract):
+    """Tokens of batches lead to a row, its page and bytes; what `extract` makes of these bytes is the row, and its tokens are those of the batch."""
+    rows, tokenizer, seen = (lab.output("text") / "rows.jsonl").read_bytes(), str(lab.output("tok") / "tokenizer.json"), set()
+    for step in range(4):
+        batch = json.loads(lab.start("data", "batch", "--step", str(step), "--explain", "--json", *config).stdout)
+        for sequence in batch["sequences"]:
+            for part in sequence["source"]["documents"]:
+                begin, end = part["bytes"]
+                row, page = json.loads(rows[begin:end]), part["page"]
+                begin, end = page["bytes"]
+                data = (lab.top / page["file"]).read_bytes()[begin:end]
+                check(hashlib.sha256(data).hexdigest() == page["sha256"], f"the bytes of {page}")
+                check(extract(page["file"], data) == row["text"], f"{page} extracted again is not the row {row}")
+                ids = json.loads(subprocess.run([lab.ostro, "tokenizer", "encode", "--tokenizer", tokenizer, "--json"], input=row["text"].encode(),
+                                                capture_output=True, check=True).stdout)
+                first, tokens = part["first_token"], sequence["tokens"][part["begin"]:part["end"]]
+                wanted = ids[first:first + len(tokens)]
+                check(tokens[:len(wanted)] == wanted and len(tokens) - len(wanted) <= 1, f"{page}: tokens {tokens}, of the row {wanted}")
+                seen.add(page["file"])
+    return seen
+
+
+def config_of(lab):
+    return ["--config", "tiny.yaml", "--data.train_urls", f"[{lab.output('text')}]", "--data.validation_urls", "[held.txt]", "--data.rows",
+            str(lab.output("rows") / "verdicts.jsonl"), "--data.cache_dir", str(lab.output("store")), "--data.tokenizer",
+            str(lab.output("tok") / "tokenizer.json")]
+
+
+REAL = """
+import json, sys
+from resiliparse.extract.html2text import extract_plain_text
+from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+data = sys.stdin.buffer.read()
+html = json.loads(data)["html"] if sys.argv[1].endswith(".jsonl") else bytes_to_str(data, detect_encoding(data))
+sys.stdout.buffer.write(extract_plain_text(html, main_content=True).encode())
+"""
+
+
+def check_real(ostro, top, place):
+    """The same by resiliparse itself; and files that are no HTML."""
+    lab = Lab(ostro, top, EXTRACT)
+    rng = random.Random("real")
+    (top / "html").mkdir()
+    navigation = "<nav><ul><li><a href='/'>Home</a></li><li><a href='/b'>More</a></li></ul></nav>"
+    for name, begin, encoding in (("a", "<meta charset='utf-8'>", "utf-8"), ("b", "<meta charset='iso-8859-1'>", "latin-1")):
+        body = f"<html><head>{begin}<title>T</title></head><body>{navigation}<main><h1>é à ü</h1><p>{text(rng, 90)}</p></main></body></html>"
+        (top / f"html/{name}.html").write_bytes(body.encode(encoding))
+    (top / "html/c.jsonl").write_text("".join(json.dumps({"html": f"<html><body>{navigation}<article><p>{text(rng, 60)}</p></article></body></html>"}) + "\n"
+                                              for _ in range(4)))
+    (top / "html/d.html").write_text(text(rng, 50))  # no tag at all: a text is a page, too
+    found = {"PATH": f"{place}:/usr/bin:/bin"}
+    lab.run(**found)
+
+    def extract(file, data):
+        return subprocess.run([f"{place}/python3", "-c", REAL, file], input=data, capture_output=True, check=True).stdout.decode()
+
+    seen = check_tokens(lab, config_of(lab), extract)
+    check(len(seen) >= 2, f"only {seen} were read")
+    rows = [json.loads(line) for line in (lab.output("text") / "rows.jsonl").read_text().splitlines()]
+    check("é à ü" in rows[0]["text"] and "é à ü" in rows[1]["text"] and "Home" not in rows[0]["text"], f"another text: {rows[:2]}")
+    for what, data in (("an image", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)) * 4), ("zeros", bytes(500))):
+        (top / "html/e.html").write_bytes(data)
+        done = lab.run("--pin", "html", status=1, **found)
+        check("html/e.html: resiliparse cannot read this page: ValueError: it has a NUL character, so it is no HTML. Mend it or leave it out" in done.stderr,
+              f"{what}: {done.stderr}")
+        check(done.stderr.count("error: ") == 1, done.stderr)
+    (top / "html/e.html").unlink()
+    lab.run("--pin", "html", **found)
+    print(f"by resiliparse itself tokens of {len(seen)} files lead to bytes that give them again; what is no HTML is named")
+
+
 def check_extract(ostro, top):
     lab = Lab(ostro, top, EXTRACT)
     (top / "html").mkdir()
@@ -392,9 +479,7 @@ def check_extract(ostro, top):
     check("extract needs resiliparse 2.0.1, and python3 has resiliparse 0.1: python3 -m pip install resiliparse==2.0.1" in done.stderr, done.stderr)
     package = stand_in(top, "2.0.1")
     lab.run(PYTHONPATH=package)
-    config = ["--config", "tiny.yaml", "--data.train_urls", f"[{lab.output('text')}]", "--data.validation_urls", "[held.txt]", "--data.rows",
-              str(lab.output("rows") / "verdicts.jsonl"), "--data.cache_dir", str(lab.output("store")), "--data.tokenizer",
-              str(lab.output("tok") / "tokenizer.json")]
+    config = config_of(lab)
     pages = []
     for row in range(4):
         shown = lab.start("data", "show", "--json", "--row", str(row), *config)
@@ -409,8 +494,20 @@ def check_extract(ostro, top):
         check(shown["text"].removesuffix("<|endoftext|>") == again, f"{page}: {shown['text']!r}, extracted again {again!r}")
         pages.append((page["file"], begin))
     check_golden("extract", lab, "text", "rows.jsonl")
+
+    def by_stand_in(file, data):
+        return re.sub("<[^>]*>", " ", json.loads(data)["html"] if file.endswith(".jsonl") else data.decode()).strip()
+
+    check(check_tokens(lab, config, by_stand_in) == {"html/b.html", "html/c.jsonl"}, "batches of other files")
     check([file for file, _ in pages] == ["html/b.html"] + ["html/c.jsonl"] * 3 and len(set(pages)) == 4, f"{pages}")
-    # A page that cannot be read is named.
+    # A page that cannot be read is named, and so is what is no page.
+    (top / "html/noise.html").write_bytes(b"\x89PNG\0\0" + bytes(range(128)))
+    done = lab.run("--pin", "html", status=1, PYTHONPATH=package)
+    check("html/noise.html: resiliparse cannot read this page: " in done.stderr, done.stderr)
+    (top / "html/noise.html").write_bytes(b"zeros\0")
+    done = lab.run("--pin", "html", status=1, PYTHONPATH=package)
+    check("html/noise.html: resiliparse cannot read this page: ValueError: it has a NUL character, so it is no HTML" in done.stderr, done.stderr)
+    (top / "html/noise.html").unlink()
     lines = (top / "html/c.jsonl").read_text()
     (top / "html/c.jsonl").write_text(lines + json.dumps({"html": "BAD"}) + "\n")
     done = lab.run("--pin", "html", status=1, PYTHONPATH=package)
@@ -446,13 +543,20 @@ def check_extract(ostro, top):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
-    ostro = parser.parse_args().ostro
+    parser.add_argument("--python")
+    args = parser.parse_args()
+    ostro = args.ostro
     with tempfile.TemporaryDirectory() as folder:
         top = pathlib.Path(folder)
         check_bad_verdicts(*check_filter(ostro, top / "filter"))
         check_twice(ostro, top / "twice")
         check_quality(ostro, top / "quality")
         check_extract(ostro, top / "extract")
+        place = find_resiliparse(args.python)
+        if place:
+            check_real(ostro, top / "real", place)
+        else:
+            print("NOT RUN: resiliparse 2.0.1 itself (python3 -m pip install resiliparse==2.0.1); a module in its place")
     print("ok")
 
 

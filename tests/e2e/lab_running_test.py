@@ -5,12 +5,14 @@ And the versions of the kinds of steps: outputs of fixed texts, which must not m
     lab_running_test.py --ostro PROGRAM
 """
 import argparse
+import contextlib
 import hashlib
 import json
 import pathlib
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -28,6 +30,9 @@ GOLDEN = {
     "train 1": "71b04b13d43e121456a6b35c332ae9726aa84866a496905e3edf0f1cbf5673c9",
     "fork 1": "04d783b1571bfb7e645cebfe2bfae57c5c6065adbf4e4324f89587ac81b6c707",
     "eval 1": "45dc869ccc50425e34d3d8246670e4d1751ed4875c09c5dec2687119912ea013",
+    "sample 1": "293fcd33bdef9347f80b7cbd52839cf6a0e9facd1d8acc54f0b2e81c8a9a957a",
+    "publish 1": "35bb346959a00633e7f4b5b362e5be847ccf6c4543ce02cf0faabb90ac4c99eb",
+    "export 1": "3446326b95b5d02acc388a8ffc8b08a7afaa6e5a23457c4ae69a0dee322b55ea",
 }
 
 
@@ -59,6 +64,8 @@ def check_versions(ostro, top):
         text = " ".join("".join(words.choices(letters, k=words.randint(1, 6))) for _ in range(count))
         (lab.top / folder / "a.txt").write_text(text)
     lab.write(PLAN.replace("[0.001, 0.01]", "[0.01]") +
+              "  said: {sample: {of: $base, prompts: [e, ta], tokens: 6, temperature: 0.9, seed: 3}}\n"
+              "  model: {export: {of: $base, dtype: bf16}}\n  bundle: {publish: {of: $base}}\n"
               "  capitals: {run: {program: [sh, -c, 'tr a-z A-Z < in/t/texts/a.txt > out/a'], inputs: {t: $texts}, outputs: [a]}}\n")
     lab.run()
     found = {}
@@ -71,6 +78,62 @@ def check_versions(ostro, top):
               f"{kind}: the content of its output is {found.get(kind)}, and was {GOLDEN.get(kind)}. If outputs are meant to move, "
               "raise the version of the kind in ostro/experiment/plan/step_kinds.cc and write the new content into GOLDEN here")
     check(found.get("eval 1") != found.get("train 1"), "contents are compared with themselves")
+    check_states(lab)
+
+
+def check_states(lab):
+    """The steps that take states of a run give what the commands give that do the same."""
+    plan = (lab.top / "plan.yaml").read_text()
+    lab.write(plan + "  kept: {eval: {of: $base, at: kept}}\n  early: {sample: {of: $base, prompts: [e], tokens: 6, at: 4}}\n")
+    lab.run()
+    run = lab.outputs("train")["base[rate=0.01]"]
+    state = run / "checkpoints/step-00000012"
+
+    def ostro(*words):
+        done = subprocess.run([lab.ostro, *map(str, words)], cwd=lab.top, text=True, capture_output=True, check=False)
+        check(done.returncode == 0, f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    (lab.top / "prompts.txt").write_text("e\nta\n")
+    words = ("--max_new_tokens", "6", "--json", "--batch", "prompts.txt")
+    said = [json.loads(line) for line in ostro("sample", "--checkpoint", state, *words, "--temperature", "0.9", "--seed", "3").splitlines()]
+    texts = [json.loads(line) for line in (lab.outputs("sample")["said[rate=0.01]"] / "texts.jsonl").read_text().splitlines()]
+    check([(t["prompt"], t["text"], t["ids"]) for t in texts] == [(s["prompt"], s["text"], s["ids"]) for s in said], f"{texts} and {said}")
+    early = json.loads(ostro("sample", "--checkpoint", run / "checkpoints/step-00000004", *words).splitlines()[0])
+    texts = json.loads((lab.outputs("sample")["early[rate=0.01]"] / "texts.jsonl").read_text())
+    check(texts["ids"] == early["ids"], "a sample of an earlier state")
+    ostro("export", "--checkpoint", state, "--to", "hf", "--out", "exported", "--dtype", "bf16")
+    model = lab.outputs("export")["model[rate=0.01]"]
+    check({f.name: f.read_bytes() for f in model.iterdir()} == {f.name: f.read_bytes() for f in (lab.top / "exported").iterdir()}, "the exported model")
+    check("equal" in ostro("verify", lab.outputs("publish")["bundle[rate=0.01]"] / "bundle"), "the bundle")
+    kept = json.loads((lab.outputs("eval")["kept[rate=0.01]"] / "evaluation.json").read_text())
+    last = json.loads((lab.outputs("eval")["score[rate=0.01]"] / "evaluation.json").read_text())
+    check([e["step"] for e in kept["earlier"]] == [4, 8] and {k: v for k, v in kept.items() if k != "earlier"} == last, kept)
+    check(len({e["loss"] for e in [*kept["earlier"], kept]}) == 3, "control: states have one loss")
+    ostro("lab", "record", "plan.yaml", "--out", "record.sqlite")
+    with contextlib.closing(sqlite3.connect(lab.top / "record.sqlite")) as record:
+        rows = record.execute("SELECT step, loss FROM evaluations WHERE name LIKE 'kept%' ORDER BY step").fetchall()
+        check(rows == [(e["step"], float.fromhex(e["loss"])) for e in [*kept["earlier"], kept]], rows)
+        rows = record.execute("SELECT number, prompt, text, tokens FROM samples WHERE name LIKE 'said%' ORDER BY number").fetchall()
+        check(rows == [(i + 1, s["prompt"], None, len(s["ids"])) for i, s in enumerate(said)], rows)
+        rows = record.execute("SELECT name, step, dtype, provenance FROM models ORDER BY name").fetchall()
+        hashes = [hashlib.sha256(f.read_bytes()).hexdigest() for f in (lab.outputs("publish")["bundle[rate=0.01]"] / "bundle/provenance.json",
+                                                                    model / "provenance.json")]
+        check(rows == [("bundle[rate=0.01]", 12, "f32", hashes[0]), ("model[rate=0.01]", 12, "bf16", hashes[1])], rows)
+    lab.write(plan + "show_texts: [GPL-3.0-only, Apache-2.0]\n")
+    ostro("lab", "record", "plan.yaml", "--out", "record.sqlite")
+    with contextlib.closing(sqlite3.connect(lab.top / "record.sqlite")) as record:
+        rows = record.execute("SELECT text FROM samples ORDER BY number").fetchall()
+        check(rows == [(s["text"],) for s in said], f"texts that may be shown: {rows}")
+    for more, error in (("early: {sample: {of: $base, prompts: [e], at: 7}}", "at 7: the chain of"),
+                        ("early: {sample: {of: $base, prompts: [e], at: 7}}", "A fork at step 4 with trainer.checkpointer.keep '[{every: 7}]' has it after 3 steps, about "),
+                        ("early: {export: {of: $base, at: 3}}", "A run from its beginning on with trainer.checkpointer.keep '[{every: 3}]' has it after 3 steps, about "),
+                        ("early: {export: {of: $base, dtype: f64}}", "use f32, bf16 or f16"),
+                        ("early: {eval: {of: $base, at: all}}", "use last or kept"),
+                        ("early: {eval: {of: $base, sets: [web]}}", "one token store and no components"),
+                        (f"early: {{sample: {{of: $base, prompts: [{'e ' * 100}]}}}}", "the model's context is 32")):
+        lab.write(plan + f"  {more}\n")
+        check(error in lab.run(status=1).stderr, f"{more}: {lab.run(status=1).stderr}")
 
 
 def check_jobs(ostro, top):

@@ -3,16 +3,22 @@
 verdict, computed again by Python from the record; a fit of other runs is another forecast; a forecast that is registered
 after its target is late; frauds, by somebody who computes all hashes of registry and journal again; plans with mistakes.
 
-    lab_scaling_test.py --ostro PROGRAM
+    lab_scaling_test.py --ostro PROGRAM [--whole [--log FILE]]
+
+--whole makes experiments/isoflop_mini.yaml, its 15 runs and the target, and compares with the hashes of experiments/README.md. Else
+that plan is only read.
 """
 import argparse
 import json
 import math
+import os
 import pathlib
 import re
 import shutil
 import sqlite3
+import subprocess
 import tempfile
+import time
 
 from lab_register_test import Forger, read_lines
 from lab_test import Lab
@@ -131,10 +137,74 @@ def check_frauds(lab):
     check(lab.start("register", "plan.yaml", "--check").returncode == 0, "the saved files are back")
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ISOFLOP = "isoflop_mini.yaml"
+ISOFLOP_RUNS = 15
+
+
+def start_isoflop(ostro, folder, *words):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | {"OSTRO_THREADS": "2"}
+    return subprocess.run([str(pathlib.Path(ostro).resolve()), "lab", *words], cwd=folder, env=env, text=True, capture_output=True, check=False)
+
+
+def check_isoflop_plan(ostro):
+    """The plan of the experiment expands into its runs; nothing is made."""
+    done = start_isoflop(ostro, ROOT / "experiments", "run", ISOFLOP, "--dry_run")
+    runs = [line for line in done.stdout.splitlines() if re.match(r"wait +law-\d+e\d+\[", line)]
+    check(done.returncode == 0 and len(runs) == ISOFLOP_RUNS, f"{done.returncode}: {len(runs)} runs in\n{done.stdout}{done.stderr}")
+    check(not (ROOT / "experiments/isoflop_mini.lab").exists(), "a dry run made a lab")
+
+
+def check_isoflop(ostro, log):
+    """The whole experiment: fifteen runs, a forecast that is registered, its target; the hashes of experiments/README.md."""
+    def say(line):
+        print(line, flush=True)
+        if log:
+            with log.open("a") as file:
+                file.write(line + "\n")
+
+    with tempfile.TemporaryDirectory(prefix="ostro-isoflop-") as folder:
+        top = pathlib.Path(folder) / "experiments"
+        shutil.copytree(ROOT / "experiments", top, ignore=shutil.ignore_patterns("*.lab"))
+        begun, spent = time.monotonic(), os.times()
+        for words, status in (("run", 1), ("register", 0), ("run", 0)):
+            done = start_isoflop(ostro, top, words, ISOFLOP, *(("-j", "2") if words == "run" else ()))
+            check(done.returncode == status, f"{words}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        used = os.times()
+        say(f"{time.monotonic() - begun:.0f} s, {used.children_user + used.children_system - spent.children_user - spent.children_system:.0f} s of CPU time")
+        lines = done.stdout.splitlines()
+        db = sqlite3.connect(top / "isoflop_mini.lab/report/record.sqlite")
+        db.row_factory = sqlite3.Row
+        for row in db.execute("SELECT run, parameters, tokens, flops, loss, fitted FROM fit_runs ORDER BY length(series), series, parameters"):
+            say(f"{row['run']:<28} N {row['parameters']:>6.0f}  D {row['tokens']:>7.0f}  FLOPs {row['flops']:.4g}  loss {row['loss']:.4f}  fit {row['fitted']:.4f}")
+        fit, = db.execute("SELECT * FROM fits")
+        say(f"fit: E {fit['floor']:.4f} ({fit['floor_low90']:.4f} to {fit['floor_high90']:.4f}), a {fit['size_exponent']:.4f} ({fit['size_exponent_low90']:.4f} to "
+            f"{fit['size_exponent_high90']:.4f}), b {fit['data_exponent']:.4f} ({fit['data_exponent_low90']:.4f} to {fit['data_exponent_high90']:.4f}), noise {fit['noise']:.4f}")
+        for line in lines:
+            if line.startswith("forecast "):
+                say(line)
+        forecast, = db.execute("SELECT * FROM forecasts")
+        largest, = db.execute("SELECT max(flops) FROM fit_runs").fetchone()
+        check(2.9 < forecast["flops"] / largest < 3.1 and forecast["late"] == 0 and forecast["entry"], dict(forecast))
+        check(fit["runs"] == ISOFLOP_RUNS and all(0.02 < fit[name] < 3 for name in ("size_exponent", "data_exponent")), f"an exponent is at the end of the search: {dict(fit)}")
+        found = {"lab hash": lines[-1].removeprefix("lab hash: "), "fit": db.execute("SELECT content FROM steps WHERE kind = 'fit'").fetchone()[0],
+                 "run hash of the target": db.execute("SELECT hash FROM runs WHERE run LIKE 'law-target%'").fetchone()[0]}
+        rows = [f"| isoflop_mini, {name} | `{value}` |" for name, value in found.items()]
+        wrong = [row for row in rows if row not in (ROOT / "experiments/README.md").read_text().splitlines()]
+        check(not wrong, "experiments/README.md has other rows than\n" + "\n".join(wrong))
+        say("\n".join(rows))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
+    if args.whole:
+        check_isoflop(args.ostro, args.log)
+        return
+    check_isoflop_plan(args.ostro)
     with tempfile.TemporaryDirectory(prefix="ostro-lab-scaling-") as folder:
         lab = Lab(args.ostro, pathlib.Path(folder) / "lab")
         (lab.top / "texts/GPL-2.txt").unlink()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import browser
+from lab_live_test import LiveLab
 from lab_site_test import SiteLab, Tab
 from program import check
 from serve_load import Log
@@ -27,6 +28,8 @@ PAGES = (("index.html", "0", "true"),
          ("data.html", "0", "true"),
          ("batches-1.html#step=3&document=0&find=jsonl", "0", "document.querySelector('#document h3') && document.querySelector('#sequences h3')"),
          ("hypotheses.html", "0", "true"))
+# Of another lab, with a scaling plan and a board.
+OTHERS = (("index.html", "0", "true"), ("scaling.html", "0", "true"), ("boards.html", "0", "true"))
 
 
 def main():
@@ -43,17 +46,21 @@ def main():
             print("NOT TRIED: axe-core comes by npm, and the pages are opened by chromium; one of them is missing here")
             sys.exit(77)
         site = SiteLab(args.ostro, folder / "lab").site("site", words=("--measured",))
+        other = LiveLab(args.ostro, folder / "other")
+        other.finish()
+        sites = ((site, PAGES), (other.site("--board", other.add_board()), OTHERS))
         for dark in (False, True):
-            tab = Tab(site, dark=dark)
-            for page, use, done in PAGES:
-                tab.open(page)
-                tab.run(f"(() => {{ {use}; }})()")
-                check(tab.until(done), f"{page}: is not ready")
-                tab.run(f"{axe}; 0")
-                bad += violations(tab, f"{'dark' if dark else 'light'}, {page}", log)
-            tab.run(f"(() => {{ {CONTROL}; }})()")
-            check(violations(tab, "the control, a button without a name", log), "axe-core does not find the control")
-            tab.tab.close()  # axe-core itself asks for the style sheet by other means, which the pages refuse
+            for place, pages in sites:
+                tab = Tab(place, dark=dark)
+                for page, use, done in pages:
+                    tab.open(page)
+                    tab.run(f"(() => {{ {use}; }})()")
+                    check(tab.until(done), f"{page}: is not ready")
+                    tab.run(f"{axe}; 0")
+                    bad += violations(tab, f"{'dark' if dark else 'light'}, {place.parent.name}, {page}", log)
+                tab.run(f"(() => {{ {CONTROL}; }})()")
+                check(violations(tab, "the control, a button without a name", log), "axe-core does not find the control")
+                tab.tab.close()  # axe-core itself asks for the style sheet by other means, which the pages refuse
         log.say(f"{len(bad)} serious or critical findings")
     log.write()
     check(not bad, f"axe-core finds {bad}")

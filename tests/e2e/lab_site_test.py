@@ -340,8 +340,8 @@ def use_check(tab, site):
     path.write_bytes(kept)
 
 
-def use_diff(tab, outputs):
-    """Compared with what Python reads out of the chains."""
+def use_diff(tab, lab, outputs):
+    """Compared with what Python reads out of the chains, and with `ostro lab diff`."""
     def steps_of(name):
         return {e["step"]: e for e in map(json.loads, (outputs[name] / "chain.jsonl").read_text().splitlines()) if e["kind"] == "step"}
 
@@ -354,6 +354,9 @@ def use_diff(tab, outputs):
         said, why = tab.text("#answer"), tab.text("#why")
         check(f"is step {first}:" in said and option in why, f"{names[a]}, {names[b]}: step {first} differs, and the page says {said} {why}")
         check(tab.until("document.querySelectorAll('svg.live path.s0, svg.live path.s1').length === 2"), "two curves")
+        found = json.loads(lab.start("diff", "--lab", "plan.yaml", names[a], names[b], "--json").stdout)
+        without_values = [[re.sub(r" \([^()]*\)", "", text) for text in texts] for texts in (tab.texts("#why li"), found["why"])]
+        check(said == found["answer"] and without_values[0] == without_values[1], f"the page says {said} {without_values[0]}, lab diff {found['answer']} {without_values[1]}")
     tab.enter("#b", "run-1")
     check(tab.until("document.querySelector('#answer').textContent.startsWith('Equal: all 12 steps')"), tab.text("#answer"))
 
@@ -430,7 +433,7 @@ def check_browser(lab, site, pictures):
         check(tab.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), f"{name} is wider than its window")
     use_runs(tab)
     use_run(tab, lab, run)
-    use_diff(tab, outputs)
+    use_diff(tab, lab, outputs)
     use_batches(tab, lab, run)
     use_check(tab, site)
     tab.close()

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Tests trainings in phases on experiments/tootsie_mini.yaml in its small form (--sanity): the lab hash of experiments/README.md
-after a kill at a drawn place; the table of phases, computed again by Python from the chain; the run verified; an edit of a phase;
-controls that must change the hash, and workers that must not; plans with mistakes; corpora from the command line.
+"""Tests trainings in phases on experiments/tootsie_mini.yaml in its small form (--sanity): the hashes of experiments/README.md, undisturbed
+and in one drawn way (threads, instruction set, workers, a kill): lab, record, HTML and PDF; the table of phases, computed again
+by Python from the chain; the run verified; an edit of a phase; controls that must change the hash, and workers that must not; plans
+with mistakes; corpora from the command line. HTML and PDF are compared where the pinned Typst is.
 
-    lab_tootsie_test.py --ostro PROGRAM [--whole] [--log FILE]
+    lab_tootsie_test.py --ostro PROGRAM [--whole [HOW ...]] [--log FILE]
 
-In full the small form is killed 12 times, in each phase and at amends. --whole does that with the whole experiment, and nothing else.
+In full the small form is made in each of these ways, and killed 12 times, in each phase and at amends. --whole does the
+whole experiment, and nothing else; HOW is plain (undisturbed, then verified, and its report made again elsewhere and by
+another user), thread (one thread), generic, workers1, workers3 or kills. Nothing: all of them.
 """
 import argparse
 import hashlib
@@ -19,7 +22,11 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 
+import guide_test
+import lab_paper_test
+import other_user
 from lab_phases import phases_of
 from program import check
 
@@ -103,7 +110,7 @@ class Experiment:
     def __init__(self, ostro, top):
         self.ostro, self.top = str(pathlib.Path(ostro).resolve()), top / "experiments"
         shutil.copytree(ROOT / "experiments", self.top, ignore=shutil.ignore_patterns("*.lab"))
-        self.package = stand_in(top)
+        self.package = stand_in(top) + ":" + guide_test.typst_settings(top)["PYTHONPATH"]
 
     def start(self, *words, **variables):
         env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")}
@@ -117,21 +124,53 @@ class Experiment:
 
 
 def golden(name):
-    found = re.search(rf"\| {name} \| `([0-9a-f]{{64}})` \|", (ROOT / "experiments/README.md").read_text())
+    found = re.search(rf"\| {re.escape(name)} \| `([0-9a-f]{{64}})` \|", (ROOT / "experiments/README.md").read_text())
     check(found is not None, f"experiments/README.md has no row {name}")
     return found[1]
 
 
+def report_files():
+    """Files of the report whose hashes are golden: without Typst the record alone."""
+    return ["record.sqlite"] + (["report.html", "report.pdf"] if lab_paper_test.find_typst(None) else [])
+
+
+def check_products(lab, whole, what, out):
+    """The lab hash with which a run ended, and the files of the report that it made."""
+    form, folder = ("", "tootsie_mini.lab") if whole else ("small form, ", "tootsie_mini.sanity.lab")
+    found = {f"{form}lab hash": out.splitlines()[-1].removeprefix("lab hash: ")}
+    for name in report_files():
+        found[form + name] = hashlib.sha256((lab.top / folder / "report" / name).read_bytes()).hexdigest()
+    wrong = [f"| {name} | `{value}` |" for name, value in found.items() if golden(name) != value]
+    check(not wrong, f"{what}: experiments/README.md has other rows than\n" + "\n".join(wrong))
+    check((lab.top / folder / "site/index.html").is_file(), f"{what}: there are no pages")
+    return found
+
+
+def forget(lab, step):
+    """Removes the small form's output of a training, and its report: they are made again."""
+    folder = lab.top / "tootsie_mini.sanity.lab"
+    shutil.rmtree(lines_of(folder, step)[1])
+    shutil.rmtree(folder / "report")
+
+
 def check_hash(lab):
+    """The small form, undisturbed; then its run in six phases again, in one drawn way. Generic instructions take long: in a sample they make a fork."""
     rng = random.Random(f"{seed.seed()} tootsie")
+    check_products(lab, False, "undisturbed", lab.run())
     name, most = rng.choice(KILLS)
-    point = f"{name}:{rng.randint(1, most)}"
-    killed = lab.start("lab", "run", "tootsie_mini.yaml", "--sanity", OSTRO_FAILPOINT=point, OSTRO_THREADS=rng.choice("12"))
-    check(killed.returncode in (0, -9), f"{point}: exit code {killed.returncode}\n{killed.stderr[-2000:]}")
-    out = lab.run()
-    found = out.splitlines()[-1].removeprefix("lab hash: ")
-    check(found == golden("small form, lab hash"), f"{point}, then {out}")
-    print(f"{'killed' if killed.returncode else 'not killed'} at {point}, then the lab hash of experiments/README.md")
+    ways = {"one thread": ([], {"OSTRO_THREADS": "1"}), "generic instructions": ([], {"OSTRO_ISA": "generic"}), "one worker": (["--workers", "1"], {}),
+            "three workers": (["--workers", "3"], {}), f"a kill at {name}:{rng.randint(1, most)}": ([], {})}
+    for what in sorted(ways) if seed.full() else [rng.choice(sorted(ways))]:
+        words, variables = ways[what]
+        step = "microanneal[mix=papers]" if what.startswith("generic") and not seed.full() else "tootsie"
+        forget(lab, step)
+        if what.startswith("a kill"):
+            killed = lab.start("lab", "run", "tootsie_mini.yaml", "--sanity", OSTRO_FAILPOINT=what.split()[-1])
+            check(killed.returncode in (0, -9), f"{what}: exit code {killed.returncode}\n{killed.stderr[-2000:]}")
+        check_products(lab, False, what, lab.run(*words, **variables))
+        print(f"undisturbed, then {step} with {what}: the hashes of experiments/README.md")
+    if len(report_files()) == 1:
+        print("NOT RUN: HTML and PDF of the small form: neither .venv nor python3 has Typst")
 
 
 def lines_of(lab_folder, step):
@@ -261,7 +300,8 @@ def check_controls(lab):
         return next((step for step in sorted(states[0] | states[1]) if states[0].get(step) != states[1].get(step)), None)
 
     plain = chain("plain")
-    for workers in ("1", "3"):
+    drawn = random.Random(f"{seed.seed()} tootsie workers").choice("13")
+    for workers in "13" if seed.full() else drawn:
         other = chain(f"workers{workers}", "workers: 2", f"workers: {workers}")
         check(other[-1]["h"] == plain[-1]["h"], f"{workers} workers gave another hash")
     for name, begins, *change in (("late", 5, "to: 4", "to: 5"), ("late_stage", 6, "[5, {papers", "[6, {papers"),
@@ -279,7 +319,7 @@ def check_controls(lab):
     forger.rewrite_chain(run / "chain.jsonl", lambda entry: entry | {"name": name} if entry["kind"] == "checkpoint" and entry["step"] == 4 else entry)
     found = first_difference(plain, chain("moments"))
     check(found == 5, f"moments reset at a phase: states differ from step {found} on")
-    print("1, 2 and 3 workers have one hash; a phase or a stage that begins late, a bridge left out and moments that are reset change the states from their step on")
+    print(f"{drawn} and 2 workers have one hash; a phase or a stage that begins late, a bridge left out and moments that are reset change the states from their step on")
 
 
 def newest_checkpoint(run):
@@ -307,7 +347,7 @@ def check_many_kills(lab, whole, say):
     spared, kills = rng.randrange(len(ends) - 1), []
     for phase, (begin, end) in enumerate(zip([0] + ends, ends)):
         at = newest_checkpoint(run_folder()) if run_folder() else 0
-        step = rng.randint(max(at, begin) + 1, end)
+        step = rng.randint(max(at, begin) + 2, end)  # a kill in the first step comes before its line
         lines = killed(f"step:{step - at}")
         last = max(line["step"] for line in lines if line["kind"] == "step")
         check(begin < last <= end and len(amends_of(lines)) == phase, f"a kill in step {step} left a chain of {last} steps and {len(amends_of(lines))} amends")
@@ -319,33 +359,77 @@ def check_many_kills(lab, whole, say):
             kills.append(f"amend {phase + 1}, {'behind' if behind else 'before'} its line")
     done = lab.start(*words)
     check(done.returncode == 0, done.stderr[-2000:])
-    found = done.stdout.splitlines()[-1].removeprefix("lab hash: ")
-    check(found == golden("lab hash" if whole else "small form, lab hash"), f"after {kills}: {done.stdout}")
-    say(f"seed {seed.seed()}: {len(kills)} kills: {'; '.join(kills)}; then the lab hash {found}")
-    return folder
+    found = check_products(lab, whole, f"after {kills}", done.stdout)
+    say(f"seed {seed.seed()}: {len(kills)} kills: {'; '.join(kills)}; then {found}")
+
+
+WAYS = {"plain": ([], {}), "thread": ([], {"OSTRO_THREADS": "1"}), "generic": ([], {"OSTRO_ISA": "generic"}), "workers1": (["--workers", "1"], {}),
+        "workers3": (["--workers", "3"], {}), "kills": None}
+
+
+def check_run(lab, say):
+    """The run hash, the table of phases beside that of the script, and `ostro verify`."""
+    record = sqlite3.connect(lab.top / "tootsie_mini.lab/report/record.sqlite")
+    run_hash, = record.execute("SELECT hash FROM runs WHERE run = 'tootsie'").fetchone()
+    check(run_hash == golden("run hash of the run in six phases"), f"the run hash is {run_hash}")
+    for row in check_phases(lab, "tootsie_mini", record):
+        say("  ".join(map(str, row)))
+    _, folder, _ = lines_of(lab.top / "tootsie_mini.lab", "tootsie")
+    begun = time.monotonic()
+    verified = lab.start("verify", str(folder))
+    check(verified.returncode == 0, verified.stdout + verified.stderr)
+    say(f"run hash {run_hash}; ostro verify, in {time.monotonic() - begun:.0f} s: {verified.stdout.splitlines()[-1]}")
+
+
+def check_elsewhere(lab, top, say):
+    """The report of a copy in another folder, made by another user in another language and time zone."""
+    other = top / "another folder"
+    shutil.copytree(lab.top, other, ignore=shutil.ignore_patterns("report", "site"))
+    words, reason = other_user.other_user(lab.ostro, __file__)
+    settings = {"TZ": "Asia/Tokyo", "LC_ALL": "C", "HOME": str(other), "TMPDIR": str(other), "OSTRO_THREADS": "1", "PYTHONPATH": lab.package}
+    env = {k: v for k, v in os.environ.items() if not k.startswith("OSTRO_")} | settings
+    if words:
+        other_user.give(other, top)
+        if not other_user.imports(words, env, "typst"):
+            words, reason = None, "its python3 has no Typst"
+    if words is None:
+        say(f"NOT RUN: the report as another user: {reason}")
+    done = subprocess.run([*(words or []), lab.ostro, "lab", "report", "tootsie_mini.yaml"], cwd=other, env=env, text=True, capture_output=True, check=False)
+    check(done.returncode == 0, done.stdout + done.stderr)
+    for name in report_files():
+        found = hashlib.sha256((other / "tootsie_mini.lab/report" / name).read_bytes()).hexdigest()
+        check(found == golden(name), f"in another folder {name} has the hash {found}")
+    say(f"in another folder, language and time zone{', as another user' if words else ''}: {', '.join(report_files())} have the same bytes")
 
 
 def check_whole(args):
-    """The whole experiment under kills, its run hash, and its table of phases beside that of the script."""
+    """The whole experiment in each way that was asked for: all hashes of experiments/README.md."""
     def say(line):
         print(line, flush=True)
         if args.log:
             with args.log.open("a") as file:
                 file.write(line + "\n")
 
-    with tempfile.TemporaryDirectory() as folder:
-        lab = Experiment(args.ostro, pathlib.Path(folder))
-        check_many_kills(lab, True, say)
-        made = lab.start("lab", "record", "tootsie_mini.yaml", "--out", "r.sqlite")
-        check(made.returncode == 0, made.stderr)
-        record = sqlite3.connect(lab.top / "r.sqlite")
-        run_hash, = record.execute("SELECT hash FROM runs WHERE run = 'tootsie'").fetchone()
-        check(run_hash == golden("run hash of the run in six phases"), f"the run hash is {run_hash}")
-        say(f"run hash {run_hash}")
-        for row in check_phases(lab, "tootsie_mini", record):
-            say("  ".join(map(str, row)))
-        done = lab.start("lab", "report", "tootsie_mini.yaml")
-        check(done.returncode == 0, done.stderr)
+    for how in args.whole or WAYS:
+        with tempfile.TemporaryDirectory() as folder:
+            lab = Experiment(args.ostro, pathlib.Path(folder))
+            begun, spent = time.monotonic(), os.times()
+            if how == "kills":
+                check_many_kills(lab, True, say)
+            else:
+                words, variables = WAYS[how]
+                done = lab.start("lab", "run", "tootsie_mini.yaml", *words, **variables)
+                check(done.returncode == 0, done.stdout + done.stderr[-2000:])
+                found = check_products(lab, True, how, done.stdout)
+                used = os.times()
+                say(f"{how}: one command, from drawn HTML to report and pages, in {time.monotonic() - begun:.0f} s, "
+                    f"{used.children_user + used.children_system - spent.children_user - spent.children_system:.0f} s of CPU time: {found}")
+            if how in ("plain", "kills"):
+                check_run(lab, say)
+            if how == "plain":
+                check_elsewhere(lab, pathlib.Path(folder), say)
+            if len(report_files()) == 1:
+                say("NOT RUN: HTML and PDF: neither .venv nor python3 has Typst")
 
 
 def check_errors(lab):
@@ -366,11 +450,11 @@ def check_errors(lab):
     error("held_out: $papers_held, tokenizer: $words", "held_out: $papers_held, tokenizer: $others",
           "are different tokenizers; a training has one")
     error("kind: papers, documents: 40", "kind: poems, documents: 40", "kind is poems: use one of web, code, maths, papers, tasks")
-    # Both steps were not done, and the folder holds a run: they are refused before anything of it is read.
+    # The folder holds a run, and neither step is that one.
     _, run, _ = lines_of(lab.top / "small.lab", "base")
     later = SMALL.replace("batch_size: 4", "batch_size: 10")
     alone = later[:later.index("      phases:")].replace("data.train_weights: {web: 1}", "trainer.num_train_steps: 3") + later[later.index("  score:"):later.index("  cooled:")]
-    for plan, wanted in ((later, "is trained in phases"), (alone, "has several components of data")):
+    for plan, wanted in ((later, "its amend after step 4 is another one"), (alone, "has another configuration than the step")):
         (lab.top / "small.yaml").write_text(plan)
         done = lab.start("lab", "adopt", "small.yaml", "base", str(run))
         check(done.returncode == 2 and wanted in done.stderr, f"adopting: {done.returncode}, said\n{done.stdout}{done.stderr}\nwithout {wanted!r}")
@@ -391,10 +475,10 @@ def check_corpus(lab):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--whole", nargs="*", choices=sorted(WAYS))
     parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
-    if args.whole:
+    if args.whole is not None:
         check_whole(args)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Tests `ostro data find` and `ostro lab without` from the command line: places of documents beside those that `ostro data
 batch --explain` names, step by step; a run without a planted text beside runs without its controls and beside a run from step 0 that
-lacks it; a document that is never read, whose absence changes no state; what it says beforehand that it takes; a kill; and what is refused.
+lacks it; a document that is never read, whose absence changes no state; what it says beforehand that it takes; a kill; and what is refused, among
+it documents without which a batch has no target.
 
     lab_without_test.py --ostro PROGRAM [--log FILE]
 
-In full the time that was said beforehand is compared with what a larger run takes, and written to the log.
+In full a planted text that is seen once has place 1 beside 20 controls, and a drawn document whatever place it has; and the time that was said
+beforehand is within 25 % of what a larger run takes. Both are written to the log. The last needs a quiet machine.
 """
 import argparse
 import json
@@ -149,11 +151,64 @@ def check_cost(program, log):
     begin = time.monotonic()
     program.run(*words)
     took = time.monotonic() - begin
-    line = f"lab without: {steps_of(said)} steps, said beforehand {foreseen:.0f} s, took {took:.0f} s: {100 * (foreseen / took - 1):+.0f} %"
-    print(line)
+    write_log(log, f"lab without: {steps_of(said)} steps, said beforehand {foreseen:.0f} s, took {took:.0f} s: {100 * (foreseen / took - 1):+.0f} %")
+    check(abs(foreseen / took - 1) <= 0.25, f"said beforehand {foreseen} s, took {took} s")
+
+
+def write_log(log, line):
+    print(line, flush=True)
     if log:
         with log.open("a") as file:
             file.write(line + "\n")
+
+
+def check_targets(program, uses):
+    """Documents without which a batch has no target are refused before the first step, with the step; all but one of them are not."""
+    of_step = sorted(name for name, places in uses.items() if any(step == 7 for step, _, _ in places))
+    check(len(of_step) > 1, of_step)
+    words = ("lab", "without", "runs/base", "--out", "none", "--document")
+    said = program.run(*words, *of_step, code=2)
+    check("error: " in said and "the batch of step 7 (trainer.seed 4) has no token that counts" in said and "steps in" not in said, said)
+    check("has no token that counts" in program.run(*words, *of_step, "--dry_run", code=2), "a dry run")
+    check("has no token that counts" in program.run(*words, *of_step, "--as", "blank", code=2), "blank")
+    check(not (program.folder / "none").exists(), "a run was begun")
+    check("steps in 1 run" in program.run(*words, *of_step[1:], "--dry_run"), "control: a target is left")
+
+
+def check_twenty(ostro, log):
+    """A longer run, with 20 documents of like length and time for each: the planted text outranks them all; a drawn one has some place."""
+    with tempfile.TemporaryDirectory(prefix="ostro-lab-twenty-") as folder:
+        program = Program(ostro, folder)
+        write_texts(program.folder)
+        words = " ".join(pathlib.Path("/usr/share/common-licenses", name).read_text() for name in ("GPL-3", "GPL-2", "LGPL-2.1", "GFDL-1.3", "MPL-2.0")).split()
+        texts = [" ".join(words[i:i + 40]) for i in range(0, len(words) - 40, 40)]
+        planted = "zebra quince 7731 volcano; xylophone, jukebox! " * 3
+        texts.insert(100, planted)
+        (program.folder / "a.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        (program.folder / "config.yaml").write_text(CONFIG.replace("a.jsonl, b.jsonl", "a.jsonl").replace("num_train_steps: 60", "num_train_steps: 300"))
+        program.run("tokenizer", "train", "--input", "a.jsonl", "--vocab_size", "400", "--out", "tokenizer.json")
+        program.run("train", "--config", "config.yaml")
+        rng, name = random.Random(f"{seed.seed()} drawn"), "a.jsonl:101"
+        drawn = [f"a.jsonl:{n}" for n in rng.sample([n for n in range(1, len(texts) + 1) if n != 101], 20)]
+        for what, names in (("a planted text", [name]), ("a drawn document", drawn)):
+            for one in names:
+                rows = json.loads(program.run("data", "find", "runs/base", "--document", one, "--json"))["rows"]
+                steps = {use["step"] for row in rows for use in row["uses"]}
+                said = program.run("lab", "without", "runs/base", "--document", one, "--control", "20", "--out", "tried", "--dry_run") if steps else ""
+                if "in 21 runs" in said and max(steps) - min(steps) < 3:  # seen once
+                    break
+            else:
+                check(False, f"no document of {names} has 20 controls")
+            said = program.run("lab", "without", "runs/base", "--document", one, "--control", "20", "--out", f"without-{one[8:]}")
+            places = [line.strip() for line in said.splitlines() if re.search(r"place \d+ of 21$", line)]
+            check(len(places) >= 2, said)
+            for line in places:
+                write_log(log, f"lab without: {what}, {one}, seed {seed.seed()}: {line}")
+            report = json.loads((program.folder / f"without-{one[8:]}/effect.json").read_text())
+            on_itself = [float.fromhex(run["on_itself"]) for run in (report["without"], *report["controls"])]
+            check(len(on_itself) == 21, f"{len(on_itself)} runs")
+            if what == "a planted text":
+                check(on_itself[0] == max(on_itself) and on_itself.count(on_itself[0]) == 1, f"it has not place 1: {on_itself}")
 
 
 def check_refused(program, never):
@@ -191,7 +246,9 @@ def main():
         check_effect(program, uses)
         check_never(program, never)
         check_refused(program, never)
+        check_targets(program, uses)
         if seed.full():
+            check_twenty(args.ostro, args.log)
             check_cost(program, args.log)
     print(f"equal: {len(uses)} documents' places; the states without a document, from a fork and from step 0")
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Tests that a run does not notice who watches it: `ostro watch RUN --listen` beside a run that is killed, resumed and amended. The
 server opens no file of the run for writing (strace), the chain is that of an unwatched run, and broken, huge and slow requests
-harm nobody else.
+harm nobody else. With --browser the page follows a run in a browser, without being loaded again: begun, killed, resumed, amended, ended.
 
-    watch_test.py --ostro BINARY [--log FILE]
+    watch_test.py --ostro BINARY [--log FILE] [--browser] [--pictures FOLDER]
 
 In full there are 400 hostile connections, in a sample 60.
 """
@@ -17,8 +17,12 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
+
+import browser
+import cdp
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fault"))
 from harness import Workspace, check
@@ -27,6 +31,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite")
 import seed  # noqa: E402
 
 STEPS, MORE = 12, 18
+SEEN_STEPS, SEEN_MORE = 600, 640  # long enough to be stopped in the middle
+SKIPPED = 77
 PATIENCE = 300  # s
 CALLS = "open,openat,creat,truncate,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,symlinkat,chmod,fchmodat"
 READS = re.compile(r"O_RDONLY(\||,|\))")
@@ -155,11 +161,89 @@ def check_hostile(server, chain, say):
         f"{len(chain.splitlines())} lines of chain as before")
 
 
+class LivePage:
+    """The page of a server in a browser; it is opened once."""
+
+    def __init__(self, server, pictures):
+        self.tab, self.server, self.pictures = cdp.Browser(width=1000, height=1400), server, pictures
+        self.tab.call("Page.navigate", url=server.url)
+        check(self.tab.until("document.readyState === 'complete' && location.protocol === 'http:'"), "the page does not open")
+        self.tab.run("window.opened = true")
+
+    def shows(self, what, state, step, resumes):
+        """Until the page says state and step, has a curve that ends there and a mark for each resumption; it was not loaded again."""
+        script = f"""(() => {{
+          const text = selector => (document.querySelector(selector) || {{textContent: ''}}).textContent, tiles = text('.tiles').replace(/,/g, '');
+          const line = document.querySelector('figure [data-points][data-name="train/loss"]'), points = line ? JSON.parse(line.dataset.points) : [[0, 0]];
+          return window.opened && text('.state').startsWith('{state}') && tiles.startsWith('steps{step}') && points[points.length - 1][1] === {step} &&
+              document.querySelectorAll('figure')[0].querySelectorAll('[data-after]').length === {resumes};
+        }})()"""
+        if not self.tab.until(script, turns=1500):
+            raise AssertionError(f"{what}: the page does not come to {state}, step {step}: {self.tab.run('document.body.innerText')[:600]}")
+        if self.pictures:
+            self.pictures.mkdir(parents=True, exist_ok=True)
+            self.tab.picture(self.pictures / f"run-{what}.png")
+
+    def close(self):
+        complaints, asked = self.tab.complaints(), self.tab.asked_for()
+        self.tab.close()
+        check(not complaints, f"the console says {json.dumps(complaints)[:1500]}")
+        here = f"http://127.0.0.1:{self.server.port}/"
+        strange = [url for url in asked if not url.startswith((here, "about:blank"))]
+        check(not strange, f"the page asks for {strange} of {len(asked)}")
+        check(sum(url == here for url in asked) > 3, f"the page asked for the next one too rarely: {asked}")
+
+
+def in_browser(space, pictures):
+    config = space.config("seen", steps=SEEN_STEPS, every=50, trainer__steps_per_eval=200)
+    process = space.start("train", "--config", config)
+    while space.chain_lines("seen") < 60:
+        check(process.poll() is None, "the run ended before it was seen")
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    step = sum(b'"kind":"step"' in line for line in space.chain("seen").splitlines(True) if line.endswith(b"\n"))
+    check(step < SEEN_STEPS, "the run came to its end before it was stopped")
+    server = Server(space, None, "runs/seen", "--listen", "127.0.0.1:0")
+    page = LivePage(server, pictures)
+    page.shows("begun", f"running, after step {step}", step, 0)
+    process.kill()  # -9
+    process.communicate()
+    page.shows("killed", "killed", step, 0)
+    space.good("train", "--config", config)
+    page.shows("ended", "finished", SEEN_STEPS, 1)
+    # What a reader chose stays while the page follows.
+    page.tab.run("(() => { const log = document.querySelector('.controls input[type=checkbox]'); log.checked = true; log.onchange(); })()")
+    space.good("train", "--config", config, "--amend", "--trainer.num_train_steps", str(SEEN_MORE))
+    page.shows("amended", "finished", SEEN_MORE, 2)
+    check(page.tab.run("document.querySelector('.controls input[type=checkbox]').checked"), "the log scale that was chosen is gone")
+    check(page.tab.run("document.querySelectorAll('.controls').length") == 1, "controls twice")
+    page.close()
+    server.end()
+    # The control: the same page with a script that complains, and that asks elsewhere, is found.
+    control = cdp.Browser()
+    control.call("Page.navigate", url="data:text/html,<img src='http://127.0.0.1:9/x'><script>console.error('x')</script>")
+    check(control.until("document.readyState === 'complete'") and control.complaints(), "the browser tells of no fault: it proves nothing")
+    control.close()
+    print(f"a browser followed a run from step {step}, killed, resumed, ended at {SEEN_STEPS} and amended to {SEEN_MORE}, without loading its page again")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--log", type=pathlib.Path)
+    parser.add_argument("--browser", action="store_true")
+    parser.add_argument("--pictures", type=pathlib.Path)
     args = parser.parse_args()
+    if args.browser:
+        if browser.find() is None:
+            print("SKIPPED: no browser here, so nobody has followed a run on its page: scripts/setup.sh --dev installs chromium")
+            sys.exit(SKIPPED)
+        space = Workspace(args.ostro)
+        try:
+            in_browser(space, args.pictures)
+        finally:
+            space.close()
+        return
 
     def say(line):
         print(line, flush=True)

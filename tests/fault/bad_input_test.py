@@ -18,6 +18,26 @@ from harness import check, mounted, run_cases, wait_for, write_corpus
 STEPS, EVERY = 20, 5
 
 
+LAB = """
+lab: full
+question: What does a full disk leave?
+steps:
+  texts: {source: {files: [texts], licence: MIT}}
+  held: {source: {files: [held], licence: MIT}}
+  words: {tokenizer: {from: $texts, vocab_size: 300}}
+  rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
+  copy: {run: {program: [sh, -c, "cat in/t/texts/* > out/all.txt"], inputs: {t: $texts}, outputs: [all.txt]}}
+  base: {train: {data: $rows, config: tiny.yaml}}
+  score: {eval: {of: $base}}
+  model: {export: {of: $base}}
+"""
+LAB_CONFIG = """
+model: {seq_len: 16, hidden_dim: 64, intermediate_dim: 128, num_layers: 2, num_heads: 2, num_kv_heads: 1}
+trainer: {mp: f32, train_batch_size: 4, num_train_steps: 6, steps_per_eval: 0, checkpointer: {keep: [{every: 2}]}}
+numerics: {leaf_examples: 2}
+"""
+
+
 class Cases:
     def __init__(self, workspace):
         self.w = w = workspace
@@ -295,6 +315,48 @@ class Cases:
             self.w.train(config)
             check((place / "full" / "chain.jsonl").read_bytes() == self.w.chain("good"), "the chain differs")
             check(not list((place / "full" / "checkpoints").glob("*.tmp")), "an unfinished save was left behind")
+
+    def lab_full_disk(self):
+        """A disk that is full in the middle of a lab: one clear error each, and with room again the same command ends with the hash of an undisturbed lab."""
+        with mounted(self.w.root / "labdisk", "-t", "tmpfs", "-o", "size=16m", "tmpfs") as place:
+            def lab(top):
+                for folder in ("texts", "held"):
+                    (top / folder).mkdir(parents=True)
+                for number, file in enumerate(sorted((self.w.root / "corpus").glob("*.txt"))):
+                    shutil.copy(file, top / ("texts" if number else "held") / file.name)
+                (top / "plan.yaml").write_text(LAB)
+                (top / "tiny.yaml").write_text(LAB_CONFIG)
+                return ("lab", "run", str(top / "plan.yaml"))
+
+            def size(top):
+                return sum(4096 + path.stat().st_size // 4096 * 4096 + 4096 for path in top.rglob("*"))
+
+            words = lab(self.w.root / "labhere")
+            def hash_of(out):
+                return next(line for line in out.splitlines() if line.startswith("lab hash: "))
+
+            wanted = hash_of(self.w.good(*words))
+            needs, words = size(self.w.root / "labhere" / "full.lab"), lab(place / "lab")
+            ballast, failed = place / "ballast", 0
+            for share in (0, 0.1, 0.2, 0.3, 0.4, 0.5):
+                shutil.rmtree(place / "lab" / "full.lab", ignore_errors=True)
+                ballast.write_bytes(b"")
+                free = shutil.disk_usage(place).free
+                ballast.write_bytes(bytes(max(0, free - int(share * needs))))
+                status, out, err = self.w.run(*words)
+                if status == 0:
+                    break  # it had room for all
+                errors = [line for line in err.splitlines() if line.startswith("error: ")]
+                check(status == 1 and errors and all("No space left on device" in line for line in errors) and "another process" not in err,
+                      f"room for {share} of the lab: status {status}\n{out}{err}")
+                print(f"    {errors[0][:260]}")
+                failed += any("plan.yaml:" in line and ": step " in line for line in errors)
+            check(failed >= 2, f"a step failed in {failed} runs")
+            ballast.unlink()
+            out = self.w.good(*words)
+            check(hash_of(out) == wanted, f"after full disks: {out}\nundisturbed: {wanted}")
+            check("\nrun " not in self.w.good(*words, "--check", "full"), "what was done is not whole")
+            check(not [path for path in (place / "lab").rglob("*.tmp")], "an unfinished file was left")
 
     def limit_of_a_file(self):
         """`ulimit -f` is an error that names the file, and no signal; without it the same command goes on."""

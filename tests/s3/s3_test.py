@@ -5,6 +5,7 @@
 """
 import argparse
 import gzip
+import hashlib
 import json
 import pathlib
 import random
@@ -184,6 +185,43 @@ class Test:
         self.good("data", "build", "--config", self.config("slow", "s3://bucket/data"), OSTRO_S3_STALL_SECONDS="1")
         check(any(count == 2 for what, count in self.server.seen.items() if "03.txt bytes" in what), "not repeated")
 
+    def lab_source(self):
+        """A source of a lab in the bucket: pinned like files, read by programs, too; another object of the same size is an error."""
+        lines = b"".join(json.dumps({"text": f"row {n} of the bucket"}).encode() + b"\n" for n in range(40))
+        self.server.put("bucket", "lab/rows.jsonl", lines)
+        folder = self.w.root / "lab"
+        (folder / "local").mkdir(parents=True)
+        (folder / "local/rows.jsonl").write_bytes(lines)
+        (folder / "held.txt").write_text("a row that is held out")
+        for name, place in (("local", "local/*.jsonl"), ("remote", "s3://bucket/lab/*.jsonl")):
+            inside = "local/rows.jsonl" if name == "local" else "bucket/lab/rows.jsonl"
+            (folder / f"{name}.yaml").write_text(f"""
+lab: {name}
+question: Is it the same from a bucket?
+steps:
+  texts: {{source: {{files: ["{place}"], licence: MIT}}}}
+  held: {{source: {{files: [held.txt], licence: MIT}}}}
+  words: {{tokenizer: {{from: $texts, vocab_size: 260}}}}
+  rows: {{tokens: {{from: $texts, held_out: $held, tokenizer: $words}}}}
+  count: {{run: {{program: [sh, -c, "wc -c < in/t/{inside} > out/n"], inputs: {{t: $texts}}, outputs: [n]}}}}
+""")
+        self.server.begin(self.every_first)
+        contents = []
+        for name in ("local", "remote"):
+            self.good("lab", "run", f"lab/{name}.yaml")
+            entries = map(json.loads, (folder / f"{name}.lab/journal.jsonl").read_text().splitlines())
+            contents.append({entry["step"]: entry["content"] for entry in entries if entry["kind"] == "done"})
+        check({step: content for step, content in contents[0].items() if step != "texts"} ==
+              {step: content for step, content in contents[1].items() if step != "texts"}, f"other contents from the bucket: {contents}")
+        pins = json.loads((folder / "lab.lock").read_text())["remote/texts"]["files"]
+        check(pins == [[hashlib.sha256(lines).hexdigest(), "s3://bucket/lab/rows.jsonl"]], pins)
+        check(not list(folder.rglob("*.fetched")), "copies of objects were left")
+        self.server.begin()
+        again = self.good("lab", "run", "lab/remote.yaml")
+        check("\nrun " not in again and not any(what.startswith("GET /bucket/lab/rows") for what in self.server.requests), f"it was read again: {again}")
+        self.server.put("bucket", "lab/rows.jsonl", lines.replace(b"row 7 ", b"row 8 "))
+        self.bad("lab", "run", "lab/remote.yaml", says=["s3://bucket/lab/rows.jsonl has changed: its SHA-256 is", "--pin texts"])
+
     def changing_sources(self):
         key = "data/text/05.txt"
         content = self.server.buckets["bucket"][key][0]
@@ -217,7 +255,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
     return in_order(Test(parser.parse_args().ostro), ("builds_equal", "trains_equal", "store_in_bucket",
-                                                      "store_kept_back", "keys", "lasting_faults", "slow_server", "changing_sources"))
+                                                      "store_kept_back", "keys", "lasting_faults", "slow_server", "lab_source", "changing_sources"))
 
 
 if __name__ == "__main__":

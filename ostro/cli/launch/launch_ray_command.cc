@@ -1,17 +1,16 @@
 // ostro launch ray
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/run_program.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
+#include "ostro/cluster/ray/ray_python.h"
 #include "ostro/shell/words/exit_code.h"
 
 namespace ostro::cli {
@@ -26,38 +25,6 @@ Error become(const std::vector<std::string>& words) {
   ::execvp(pointers[0], pointers.data());
   return io_error(
       fmt::format("cannot start {}: {}; OSTRO_PYTHON names another Python", words[0], std::strerror(errno)));
-}
-
-// Whether the Python finds what is needed; asked before, so that what is missing is one clear error.
-Status check_python(const std::string& python) {
-  static constexpr const char* kProbe =
-      "import sys, importlib.util as u; "
-      "sys.exit(40 if u.find_spec('ray') is None else 41 if u.find_spec('ostro_ray') is None else 0)";
-  const pid_t pid = ::fork();
-  if (pid < 0) return io_error(fmt::format("cannot start {}: {}", python, std::strerror(errno)));
-  if (pid == 0) {
-    ::execlp(python.c_str(), python.c_str(), "-c", kProbe, nullptr);
-    ::_exit(127);
-  }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-  if (code == 0) return Status();
-  if (code == 127)
-    return not_found(fmt::format(
-        "cannot start {}; `ostro launch ray` needs Python 3 in PATH, or OSTRO_PYTHON names one", python));
-  const std::string other = "or OSTRO_PYTHON names a Python that has it";
-  if (code == 40)
-    return not_found(fmt::format("{} has no package ray; install it with `{} -m pip install ray`, {}", python,
-                                 python, other));
-  if (code == 41)
-    return not_found(
-        fmt::format("{} has no package ostro_ray; install it with `{} -m pip install ./python` from the "
-                    "sources of ostro, "
-                    "{}",
-                    python, python, other));
-  return io_error(fmt::format("{} does not work (status {}); OSTRO_PYTHON names another one", python, code));
 }
 
 struct RayCall {
@@ -89,12 +56,11 @@ Status check(const RayCall& call, const train::TrainConfig& config) {
 }
 
 Error launch_on_ray(RayCall& call, const train::TrainConfig& config, const std::vector<std::string>& typed) {
-  const char* given = std::getenv("OSTRO_PYTHON");
-  const std::string python = given != nullptr && *given != '\0' ? given : "python3";
-  if (const Status found = check_python(python); !found.ok()) return found.error();
+  const auto python = cluster::ray_python("ostro launch ray");
+  if (!python.ok()) return python.error();
   auto path = own_path();
   if (!path.ok()) return path.error();
-  std::vector<std::string> words = {python,
+  std::vector<std::string> words = {*python,
                                     "-m",
                                     "ostro_ray",
                                     "--ostro",

@@ -14,7 +14,7 @@ std::span<const Command> commands() {
       {"fork", "begin a run with the state of another one", fork_command},
       {"log", "show where a run comes from and what changed in it", log_command},
       {"status", "show how a run is doing: step, speed, goodput, workers", status_command},
-      {"watch", "watch a run while it goes on, in this terminal or a browser", watch_command},
+      {"watch", "watch a run or a lab while it goes on, in this terminal or a browser", watch_command},
       {"verify", "replay a stretch of a run and compare its hash chain", verify_command},
       {"publish", "write a run's model with all that a stranger needs to check it", publish_command},
       {"hash", "print the run hash: the head of a run's hash chain", hash_command},

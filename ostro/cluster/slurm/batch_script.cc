@@ -64,23 +64,22 @@ std::string with_percents_doubled(const std::string& path) {
 
 }  // namespace
 
-Status check_sbatch_options(const std::string& options) {
+Status check_sbatch_options(const std::string& options, const std::string& command) {
   if (options.find_first_of("\r\n") != std::string::npos)
     return invalid_argument("--sbatch: has a line feed; write all options in one line");
   std::istringstream words(options);
   for (std::string word; words >> word;) {
     for (const auto& [option, ours] : kTaken)
       if (is_option(word, option))
-        return invalid_argument(
-            ours.empty()
-                ? fmt::format("--sbatch: {} is set by `ostro launch slurm` itself", word)
-                : fmt::format("--sbatch: {} is set by `ostro launch slurm` itself; use {}", word, ours));
+        return invalid_argument(fmt::format("--sbatch: {} is set by `{}` itself{}{}", word, command,
+                                            ours.empty() || command != kLaunchSlurm ? "" : "; use ",
+                                            command != kLaunchSlurm ? "" : ours));
     for (const auto& [option, ours] : kTaken)
       if (is_beginning(word, option))
         return invalid_argument(
-            fmt::format("--sbatch: {} may stand for {}, which `ostro launch slurm` sets itself; write the "
-                        "option that you mean in full",
-                        word, option));
+            fmt::format("--sbatch: {} may stand for {}, which `{}` sets itself; write the option that you "
+                        "mean in full",
+                        word, option, command));
   }
   return {};
 }

@@ -32,8 +32,9 @@ struct SlurmWorker {
 };
 
 // Checks the words of `options`: kInvalidArgument for one that this launcher sets itself, naming what sets
-// it, for the beginning of such a one, and for line feeds.
-Status check_sbatch_options(const std::string& options);
+// it, for the beginning of such a one, and for line feeds. `command` is the one whose option they are.
+inline constexpr const char* kLaunchSlurm = "ostro launch slurm";
+Status check_sbatch_options(const std::string& options, const std::string& command = kLaunchSlurm);
 // kInvalidArgument for a directory that a script cannot name.
 Status check_slurm_directory(const std::string& directory);
 

@@ -14,7 +14,8 @@ std::string worker_variables(const char* const* environment, const std::string& 
         entry.find('\n') == std::string_view::npos)
       out += fmt::format("{}\n", entry);
   }
-  return fmt::format("{}{}{}\n\n", out, last, secret);
+  if (!secret.empty()) out += fmt::format("{}{}\n", last, secret);
+  return out + "\n";
 }
 
 }  // namespace ostro::cluster

@@ -80,7 +80,7 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
                                         node.is_scalar() ? "\"" + node.text + "\"" : kind_name(node.kind)));
   };
   const auto is_text = [](const Node& n) { return n.kind == Node::Kind::kString && !n.text.empty(); };
-  if (p.type == ValueType::kText && !is_text(node)) return wrong("a text");
+  if (p.type == ValueType::kText && !is_text(node)) return wrong(value_type_text(p.type));
   if ((p.type == ValueType::kTexts || p.type == ValueType::kWords) &&
       (node.kind != Node::Kind::kList || !std::all_of(node.items.begin(), node.items.end(), is_text)))
     return wrong("a list of texts");
@@ -88,11 +88,11 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
     return wrong("at least one text");
   if (p.type == ValueType::kInteger &&
       (node.kind != Node::Kind::kInt || node.text.size() > 18 || std::stoll(node.text) < 1))
-    return wrong("an integer above 0");
+    return wrong(value_type_text(p.type));
   if (p.type == ValueType::kNumber) {
     double value = 0;
     if (node.kind == Node::Kind::kString || !config::read_value(node, p.name, &value).ok() || !(value > 0))
-      return wrong("a number above 0");
+      return wrong(value_type_text(p.type));
   }
   const auto is_number = [](const Node& n) {
     return n.kind == Node::Kind::kInt || n.kind == Node::Kind::kDouble;
@@ -100,17 +100,17 @@ Status check_type(const Node& node, const Parameter& p, const std::string& step)
   const auto is_null = [](const Node& n) { return n.kind == Node::Kind::kNull; };
   if (p.type == ValueType::kShare && !is_null(node) &&
       !(is_number(node) && number_of(node) >= 0 && number_of(node) <= 1))
-    return wrong("a number from 0 to 1");
+    return wrong(value_type_text(p.type));
   if (p.type == ValueType::kRange && !is_null(node) &&
       !(node.kind == Node::Kind::kList && node.items.size() == 2 &&
         std::all_of(node.items.begin(), node.items.end(),
                     [&](const Node& n) { return is_number(n) || is_null(n); })))
-    return wrong("[least, most], each a number or null");
+    return wrong(value_type_text(p.type));
   if (p.type == ValueType::kRange && !is_null(node) && is_number(node.items[0]) && is_number(node.items[1]) &&
       number_of(node.items[0]) > number_of(node.items[1]))
     return plan_error(node, fmt::format("step {}: {}: no number is from {} to {}: the range is [least, most]",
                                         step, p.name, node.items[0].text, node.items[1].text));
-  if (p.type == ValueType::kSettings && node.kind != Node::Kind::kMap) return wrong("a map of options");
+  if (p.type == ValueType::kSettings && node.kind != Node::Kind::kMap) return wrong(value_type_text(p.type));
   return {};
 }
 

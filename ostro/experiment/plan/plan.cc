@@ -9,6 +9,7 @@
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/plan/declared.h"
 #include "ostro/experiment/plan/expand.h"
+#include "ostro/experiment/plan/products.h"
 #include "ostro/experiment/plan/scaling_steps.h"
 #include "ostro/io/files/path.h"
 
@@ -23,21 +24,6 @@ Result<std::string> text_of(const Node& root, const char* key) {
   if (node->kind != Node::Kind::kString || node->text.empty())
     return plan_error(*node, fmt::format("{}: expected a text", key));
   return node->text;
-}
-
-Result<std::vector<Query>> read_queries(const Node& root, const char* key) {
-  std::vector<Query> out;
-  const Node* map = root.find(key);
-  if (map == nullptr) return out;
-  if (map->kind != Node::Kind::kMap)
-    return plan_error(*map, fmt::format("{}: expected a map from names to SELECTs", key));
-  for (const Node& item : map->items) {
-    RETURN_IF_ERROR(check_name(item, item.key));
-    if (item.kind != Node::Kind::kString || item.text.empty())
-      return plan_error(item, fmt::format("{}.{}: expected a SELECT", key, item.key));
-    out.push_back({item.key, item.text, item.where});
-  }
-  return out;
 }
 
 Result<Price> read_price(const Node& map) {
@@ -137,7 +123,7 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config
   RETURN_IF_ERROR(check_once(root));
   RETURN_IF_ERROR(check_keys(root, "",
                              {"lab", "question", "steps", "scaling", "hypotheses", "queries", "figures",
-                              "tables", "report", "price", "show_texts"}));
+                              "tables", "report", "site", "price", "show_texts"}));
   Plan plan;
   plan.file = file;
   const std::string folder = io::clean_path(io::parent_path(file));
@@ -156,11 +142,9 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config
     ASSIGN_OR_RETURN(plan.hypotheses, read_hypotheses(*hypotheses));
   }
   ASSIGN_OR_RETURN(plan.queries, read_queries(root, "queries"));
-  ASSIGN_OR_RETURN(plan.figures, read_queries(root, "figures"));
+  ASSIGN_OR_RETURN(plan.figures, read_queries(root, "figures", /*figures=*/true));
   ASSIGN_OR_RETURN(plan.tables, read_queries(root, "tables"));
-  if (root.find("report") != nullptr) {
-    ASSIGN_OR_RETURN(plan.report, text_of(root, "report"));
-  }
+  RETURN_IF_ERROR(read_products(root, plan));
   if (const Node* price = root.find("price"); price != nullptr) {
     ASSIGN_OR_RETURN(plan.price, read_price(*price));
   }
@@ -177,16 +161,11 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config
 }
 
 std::string canonical_plan(const Plan& plan) {
-  const auto queries = [](const std::vector<Query>& all) {
-    auto out = nlohmann::json::object();
-    for (const Query& q : all) out[q.name] = q.sql;
-    return out;
-  };
   nlohmann::json out = {{"lab", plan.name},
                         {"question", plan.question},
-                        {"queries", queries(plan.queries)},
-                        {"figures", queries(plan.figures)},
-                        {"tables", queries(plan.tables)},
+                        {"queries", queries_json(plan.queries)},
+                        {"figures", queries_json(plan.figures)},
+                        {"tables", queries_json(plan.tables)},
                         {"report", plan.report}};
   for (const Step& step : plan.steps) out["steps"][step.name] = step_json(step);
   for (const Hypothesis& h : plan.hypotheses) out["hypotheses"][h.name] = hypothesis_json(h);

@@ -11,6 +11,7 @@
 #include "ostro/config/node.h"
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/plan/hypothesis.h"
+#include "ostro/experiment/plan/query.h"
 #include "ostro/experiment/plan/step_kinds.h"
 #include "ostro/io/files/file_system.h"
 
@@ -30,11 +31,6 @@ struct Step {
 // The step whose forecast a training checks; null: none.
 const std::string* checked_forecast(const Step& step);
 
-// A named SELECT.
-struct Query {
-  std::string name, sql, where;
-};
-
 // What a machine costs, as the plan declares it. It is shown, and is in no fingerprint.
 struct Price {
   double machine_hour = 0;
@@ -44,15 +40,22 @@ struct Price {
   std::string text(double seconds) const;
 };
 
+// Folders that `ostro lab run` fills when all steps are done, as the plan has them; "": one beside the
+// outputs. They are in no fingerprint, and not in the canonical plan.
+struct Products {
+  std::optional<std::string> report, site;
+};
+
 struct Plan {
   std::string file, folder;  // the plan's path, and its folder: relative paths in the plan begin there
   std::string name, question;
   std::vector<Step> steps;  // inputs first
   std::vector<Hypothesis> hypotheses;
   std::vector<Query> queries;        // each gives one value
-  std::vector<Query> figures;        // each gives rows (series, x, y)
+  std::vector<Query> figures;        // each gives rows of points (FigureForm)
   std::vector<Query> tables;         // each gives a table
   std::string report;                // path of the report's text; empty: none
+  Products makes;
   std::set<std::string> show_texts;  // licences under which pages may show texts of sources
   std::optional<Price> price;
   // The same steps on the first rows of each source, with short trainings, in a folder of its own.
@@ -67,6 +70,10 @@ struct Plan {
   std::string relative(const std::string& path) const;
   // The folder of journal and outputs beside the plan: NAME.lab, of a sanity run NAME.sanity.lab.
   std::string directory() const;
+  // Where report and pages are written when nothing else is asked: as the plan says, else, and of a sanity
+  // run, "report" and "site" in directory().
+  std::string report_folder() const;
+  std::string site_folder() const;
 };
 
 // Reads and expands a plan. Errors name file and line: an unknown key, kind or step, with the nearest name; a

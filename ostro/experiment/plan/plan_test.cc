@@ -132,6 +132,29 @@ TEST_CASE("a price is read, and is no part of the plan that is kept") {
     CHECK_MESSAGE(!plan_of(plan_with(kSteps) + "price: " + price + "\n").ok(), price);
 }
 
+TEST_CASE("a figure is a SELECT, or a map that says how it is drawn") {
+  const auto with = [](const std::string& figures) {
+    return plan_of(plan_with(kSteps) + "figures: " + figures);
+  };
+  const auto plain = with("{f: SELECT 1}"), map = with("{f: {query: SELECT 1}}"),
+             bars = with("{f: {query: SELECT 1, draw: bars, facets: true}}");
+  REQUIRE_MESSAGE(bars.ok(), bars.error().message());
+  CHECK(bars->figures[0].form == FigureForm{FigureMarks::kBars, true});
+  CHECK(bars->figures[0].sql == "SELECT 1");
+  CHECK(map->figures[0].form == FigureForm());
+  CHECK(canonical_plan(*plain) == canonical_plan(*map));
+  CHECK(canonical_plan(*plain) != canonical_plan(*bars));
+  CHECK(canonical_plan(*plain).find(R"("figures":{"f":"SELECT 1"})") != std::string::npos);
+  const auto error = [&](const std::string& figures) { return with(figures).error().message(); };
+  CHECK(error("{f: {query: SELECT 1, draw: pie}}")
+            .find("figures.f.draw: \"pie\": use lines, points, bands or bars") != std::string::npos);
+  CHECK(error("{f: {draw: bars}}").find("figures.f.query: expected a SELECT") != std::string::npos);
+  CHECK(error("{f: {query: SELECT 1, facets: 3}}").find("figures.f.facets: expected true or false") !=
+        std::string::npos);
+  CHECK(error("{f: {query: SELECT 1, drow: bars}}").find("draw") != std::string::npos);
+  CHECK_FALSE(plan_of(plan_with(kSteps) + "tables: {f: {query: SELECT 1}}").ok());
+}
+
 TEST_CASE("a sweep that is too large is an error before it is made") {
   std::string hundred = "[0";
   for (int i = 1; i < 100; ++i) hundred += ", " + std::to_string(i);
@@ -215,6 +238,38 @@ TEST_CASE("every mistake is an error with its line and the nearest name") {
   has(error_of("  a: {run: {program: [x]" + run + "  b: {eval: {of: $a}}\n"), "a is not of kind train");
   CHECK_FALSE(plan_of("lab: a\nsteps: {}\n").ok());
   CHECK_FALSE(plan_of("just a text").ok());
+}
+
+TEST_CASE(
+    "a plan says where the report and the pages go, below its folder, and that is no part of what it is") {
+  const auto plan_of_keys = [](const std::string& keys) { return plan_of(plan_with(kSteps) + keys); };
+  const auto plain = plan_of_keys("report: a.typ\n");
+  const auto made = plan_of_keys("report: {paper: a.typ, out: r/}\nsite: {}\n");
+  REQUIRE_MESSAGE((plain.ok() && made.ok()), made.error().message());
+  CHECK((plain->report == "a.typ" && !plain->makes.report && !plain->makes.site));
+  CHECK(plain->report_folder() == plain->folder + "/a.lab/report");
+  CHECK((made->report == "a.typ" && made->makes.report == "r" && made->makes.site == ""));
+  CHECK(made->report_folder() == made->folder + "/r");
+  CHECK(made->site_folder() == made->folder + "/a.lab/site");
+  CHECK(canonical_plan(*made) == canonical_plan(*plain));
+  const auto bare = plan_of_keys("report: {}\n");  // figures and tables, without a text
+  REQUIRE(bare.ok());
+  CHECK((bare->report.empty() && bare->makes.report == ""));
+  Plan small = *made;
+  small.sanity = true;
+  CHECK(small.report_folder() == small.folder + "/a.sanity.lab/report");
+  const auto error = [&](const std::string& keys, const std::string& wanted) {
+    const auto plan = plan_of_keys(keys);
+    REQUIRE_FALSE(plan.ok());
+    CHECK_MESSAGE(plan.error().message().find(wanted) != std::string::npos, plan.error().message());
+  };
+  for (const char* folder : {"/tmp/x", "../x", "a/../../x", "s3://bucket/x", ".", "[a]"})
+    error(fmt::format("site: {{out: {}}}\n", folder), "site.out: expected a folder below that of the plan");
+  error("report: {paper: [a]}\n", "report: expected a file, or a map");
+  error("report: {papr: a.typ}\n", "unknown key \"papr\"; the nearest is \"paper\"");
+  error("report: [a]\n", "report: expected a file, or a map");
+  error("site: out\n", "site: expected a map");
+  error("report: {paper: a.typ, out: r}\nsite: {out: ./r}\n", "site.out: is the folder of the report");
 }
 
 }  // namespace

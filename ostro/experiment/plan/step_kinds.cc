@@ -1,5 +1,6 @@
 #include "ostro/experiment/plan/step_kinds.h"
 
+#include "ostro/base/check.h"
 #include "ostro/corpus_check/verdicts/filter.h"
 
 namespace ostro::lab {
@@ -12,6 +13,8 @@ const Parameter* StepKind::find(std::string_view parameter) const {
 
 bool StepKind::makes_run() const { return name == "train" || name == kForkKind; }
 
+bool StepKind::gives_model() const { return name == kExportKind || name == kPublishKind; }
+
 bool StepKind::fits(const Parameter& parameter) const {
   const bool gives_files =
       name == "source" || name == kCommandKind || name == "extract" || name == kCorpusKind;
@@ -21,6 +24,15 @@ bool StepKind::fits(const Parameter& parameter) const {
 }
 
 namespace {
+
+using config::Effect;
+
+// The run that a step is about, and the state of it that the step takes.
+Parameter of_run() { return {"of", ValueType::kStep, "", true, "train", "the run"}; }
+Parameter at_step() {
+  return {
+      "at", ValueType::kInteger, "", false, "", "the step of a checkpoint that it keeps; left out: the last"};
+}
 
 std::vector<Parameter> filter_parameters() {
   std::vector<Parameter> out = {{"from", ValueType::kStep, "", true, "rows", "the texts"}};
@@ -44,8 +56,10 @@ std::span<const StepKind> step_kinds() {
       {"source",
        1,
        "files, pinned by their SHA-256",
-       {{"files", ValueType::kTexts, "", true, "", "files, directories or globs, from the plan's folder"},
-        {"licence", ValueType::kText, "", true, "", "what the texts' owner allows; an SPDX name"}}},
+       {{"files", ValueType::kTexts, "", true, "",
+         "files, directories or globs, from the plan's folder, or s3://"},
+        {"licence", ValueType::kText, "", true, "", "what the texts' owner allows; an SPDX name",
+         Effect::kOutput}}},
       {kCorpusKind,
        1,
        "texts that are drawn: the same bytes on every machine",
@@ -101,7 +115,8 @@ std::span<const StepKind> step_kinds() {
         {"phases", ValueType::kPhases, "", false, "", "parts of the run, with options of their own"},
         {"flops", ValueType::kNumber, "", false, "",
          "operations that it may take: the number of steps follows"},
-        {"forecast", ValueType::kStep, "", false, "forecast", "the forecast that it checks"}}},
+        {"forecast", ValueType::kStep, "", false, "forecast", "the forecast that it checks, before it",
+         Effect::kPlan}}},
       {kForkKind,
        1,
        "a run that goes on with the state that another one had after a step, as ostro fork begins it",
@@ -127,7 +142,36 @@ std::span<const StepKind> step_kinds() {
       {"eval",
        1,
        "loss of a run's last checkpoint on the held-out texts, as ostro eval measures it",
-       {{"of", ValueType::kStep, "", true, "train", "the run"}}},
+       {of_run(),
+        {"sets", ValueType::kTexts, "", false, "",
+         "the components of a mixture whose held-out texts count; left out: all"},
+        {"at", ValueType::kText, "", false, "",
+         "last (also where it is left out), or kept: every checkpoint that the run keeps"}}},
+      {"sample",
+       1,
+       "texts that a run's checkpoint makes of prompts, as ostro sample makes them",
+       {of_run(),
+        {"prompts", ValueType::kTexts, "", true, "", "the beginnings of the texts"},
+        {"tokens", ValueType::kInteger, "32", false, "", "new tokens of each at most"},
+        {"temperature", ValueType::kNumber, "", false, "",
+         "1: as the model's probabilities; left out: always the most likely token"},
+        {"seed", ValueType::kInteger, "1", false, "", "of the random choices"},
+        at_step()}},
+      {kExportKind,
+       1,
+       "a model directory in the form of Hugging Face, as ostro export writes it",
+       {of_run(),
+        {"dtype", ValueType::kText, "", false, "",
+         "type of the weights: f32, bf16 or f16; left out: of an import as it came in, else f32"},
+        at_step()}},
+      {kPublishKind,
+       1,
+       "a bundle of a run, as ostro publish writes it",
+       {of_run(),
+        {"dtype", ValueType::kText, "", false, "", "type of the weights, as of export"},
+        {"checkpoints", ValueType::kInteger, "", false, "",
+         "so many more states are in it, from which steps can be replayed", Effect::kOutput},
+        {"licence", ValueType::kText, "", false, "", "of the model; an SPDX name", Effect::kOutput}}},
       {kCommandKind,
        1,
        "files that any program makes, in a sandbox, twice with the same bytes",
@@ -137,6 +181,25 @@ std::span<const StepKind> step_kinds() {
         {"outputs", ValueType::kTexts, "", true, "", "files and folders that it makes in out"}}},
   };
   return kKinds;
+}
+
+const char* value_type_text(ValueType type) {
+  switch (type) {
+    case ValueType::kText: return "a text";
+    case ValueType::kTexts: return "a list of texts";
+    case ValueType::kInteger: return "an integer above 0";
+    case ValueType::kShare: return "a number from 0 to 1";
+    case ValueType::kRange: return "[least, most], each a number or null";
+    case ValueType::kSettings: return "a map of options";
+    case ValueType::kStep: return "$NAME";
+    case ValueType::kSteps: return "a map from names to $NAME";
+    case ValueType::kWords: return "a list of words";
+    case ValueType::kNumber: return "a number above 0";
+    case ValueType::kFamilies: return "a list of $NAME";
+    case ValueType::kParts: return "$NAME, or a map from names to $NAME";
+    case ValueType::kPhases: return "a list of phases";
+  }
+  OSTRO_CHECK(false, "a type of parameters without a text");
 }
 
 std::string kinds_that_fit(const Parameter& parameter) {

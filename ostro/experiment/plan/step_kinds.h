@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ostro/config/options.h"
+
 namespace ostro::lab {
 
 // The type of a parameter's value.
@@ -36,6 +38,9 @@ struct Parameter {
   // corpus; "rows" are those, filter and quality.
   std::string of;
   std::string help;
+  // kBits: another value is another output, so it is part of the fingerprint. kPlan: it says when the step is
+  // done, and is in no fingerprint. kOutput: what is said of the same output, for instance in the record.
+  config::Effect effect = config::Effect::kBits;
 };
 
 struct StepKind {
@@ -52,6 +57,8 @@ struct StepKind {
   bool fits(const Parameter& parameter) const;
   // Whether its output is verdicts on the rows of its parameter `from`.
   bool gives_verdicts() const { return name == "filter" || name == "quality"; }
+  // Whether its output is a model for other programs: export and publish.
+  bool gives_model() const;
 };
 
 // The kind of steps that run any program.
@@ -60,6 +67,12 @@ inline constexpr const char* kCommandKind = "run";
 inline constexpr const char* kForkKind = "fork";
 // The kind of steps whose texts are drawn.
 inline constexpr const char* kCorpusKind = "corpus";
+// The kinds whose output is a model for other programs: a directory, and one with all that a stranger needs.
+inline constexpr const char* kExportKind = "export";
+inline constexpr const char* kPublishKind = "publish";
+
+// "a text", "[least, most], each a number or null": what a value of this type is, for people.
+const char* value_type_text(ValueType type);
 
 std::span<const StepKind> step_kinds();
 // The kinds that a parameter takes, for messages: "source, run or extract".

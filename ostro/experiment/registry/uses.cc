@@ -9,15 +9,17 @@
 namespace ostro::lab {
 namespace {
 
-// The kind of the steps whose results a table has; null for a table without results.
-const char* kind_in(const std::string& table) {
-  if (table == "evaluations" || table == "evaluation_parts") return "eval";
-  if (table == "outputs") return kCommandKind;
-  if (table == "stores" || table == "left_out") return "tokens";
-  if (table.starts_with("fit")) return "fit";
+// Whether a table has results of steps of this kind.
+bool has_results(const std::string& table, const StepKind& kind) {
+  if (table == "evaluations" || table == "evaluation_parts") return kind.name == "eval";
+  if (table == "samples") return kind.name == "sample";
+  if (table == "models") return kind.gives_model();
+  if (table == "outputs") return kind.name == kCommandKind;
+  if (table == "stores" || table == "left_out") return kind.name == "tokens";
+  if (table.starts_with("fit")) return kind.name == "fit";
   for (const char* of_runs : {"runs", "forks", "config", "chain", "phases", "checkpoints"})
-    if (table == of_runs) return "train";
-  return nullptr;
+    if (table == of_runs) return kind.makes_run();
+  return false;
 }
 
 }  // namespace
@@ -46,11 +48,8 @@ Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan
     std::set<std::string>& steps = out[hypothesis.name];
     std::set<std::string> seen;
     for (const Step& step : plan.steps)
-      if (std::any_of(reads->tables.begin(), reads->tables.end(), [&](const std::string& table) {
-            const char* kind = kind_in(table);
-            return kind != nullptr &&
-                   (step.kind->name == kind || (kind == std::string_view("train") && step.kind->makes_run()));
-          })) {
+      if (std::any_of(reads->tables.begin(), reads->tables.end(),
+                      [&](const std::string& table) { return has_results(table, *step.kind); })) {
         steps.insert(step.name);
         for (const Step* needed : plan.needed_by(step, seen))
           if (needed->kind->makes_run() || needed->kind->name == "eval") steps.insert(needed->name);

@@ -31,6 +31,19 @@ Database losses(const std::vector<double>& values) {
   return std::move(*db);
 }
 
+TEST_CASE("a query that would run for ever ends with an error") {
+  const Database db = losses(std::vector<double>(300, 1.5));
+  const auto forever = db.select("SELECT count(*) FROM chain a, chain b, chain c, chain d, chain e");
+  REQUIRE_FALSE(forever.ok());
+  CHECK_MESSAGE(
+      forever.error().message().find("takes too long: more than 100 million steps") != std::string::npos,
+      forever.error().message());
+  const auto short_one =
+      db.select("SELECT count(*) FROM chain a, chain b");  // and the next one is not stopped
+  REQUIRE(short_one.ok());
+  CHECK(value_text(short_one->rows[0][0]) == "90000");
+}
+
 TEST_CASE("an exact sum is rounded once") {
   CHECK(exact({}) == 0);
   CHECK(exact({1e16, 1, -1e16}) == 1);

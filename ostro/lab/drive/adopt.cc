@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include "ostro/bundle/parts/file_sums.h"
-#include "ostro/chain/config_file.h"
 #include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/lab_lock.h"
 #include "ostro/lab/drive/make_step.h"
-#include "ostro/train/options/shown_config.h"
+#include "ostro/lab/places/elsewhere.h"
 
 namespace ostro::lab {
 namespace {
@@ -23,15 +22,6 @@ Status copy_folder(io::FileSystem& fs, const std::string& from, const std::strin
     RETURN_IF_ERROR(bundle::copy_file(fs, io::join_path(from, file), copy, [](int64_t) {}));
   }
   return {};
-}
-
-// The words of commands that watched the training elsewhere are nothing of the lab's, and are not published:
-// they are taken out before the file is listed with its hash.
-Status clear_words(io::FileSystem& fs, const std::string& folder) {
-  const std::string path = io::join_path(folder, chain::kConfigFile);
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
-  const std::string shown = train::config_to_show(text);
-  return shown == text ? Status() : fs.write_file(path, shown);
 }
 
 }  // namespace
@@ -50,10 +40,6 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
   };
   if (kind != "train" && kind != "tokens")
     return refused(fmt::format("is of kind {}; runs (train) and token stores (tokens) can be adopted", kind));
-  if (state.step->parameters.find("phases") != nullptr)
-    return refused("is trained in phases; a run of one configuration can be adopted");
-  if (kind == "train" && !state.step->inputs.contains("data"))
-    return refused("has several components of data; a run on one token store can be adopted");
   if (state.action != Action::kRun)
     return refused(
         fmt::format("{}: {}; a step can be adopted that was not done or begun, and whose inputs are there",
@@ -63,16 +49,19 @@ Result<Adopted> adopt(const Context& context, const Services& services, const Pl
     return refused("a hypothesis uses its result, which may not be known before the step is done here");
   const Work work = lab.work(*state.step, looked.made);
   RETURN_IF_ERROR(check_foreign(work, state.recipe, request.folder));
-  ASSIGN_OR_RETURN(const std::string folder, begin_step(lab, state));
+  const std::string folder = output_folder(lab.directory, state.fingerprint);
+  RETURN_IF_ERROR(
+      left_elsewhere(fs, TaskFiles(lab.directory, folder), {}));  // no attempt elsewhere is at work
+  RETURN_IF_ERROR(begin_step(lab, state));
   const auto take = [&]() -> Result<Adopted> {
     RETURN_IF_ERROR(copy_folder(fs, request.folder, folder));
-    if (kind == "train") RETURN_IF_ERROR(clear_words(fs, folder));
+    RETURN_IF_ERROR(place_foreign(work, folder));
     const Performed performed = perform(work, folder);  // finds all done, or says what is another one
     if (!performed.ok()) return performed.error();
     if (!*performed) return refused("was stopped");
     ASSIGN_OR_RETURN(std::string verified, verify_foreign(work, folder, lab.journal.head(), request.count));
     RETURN_IF_ERROR(lab.journal.add_adopted(request.step, state.fingerprint, verified));
-    RETURN_IF_ERROR(end_step(lab, looked.made, state, performed));
+    RETURN_IF_ERROR(end_step(lab, looked.made, state, performed, Status()));
     return Adopted{**performed, std::move(verified)};
   };
   Result<Adopted> out = take();

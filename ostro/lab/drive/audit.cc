@@ -52,13 +52,16 @@ bool is_drawn(const std::string& journal_head, const std::string& fingerprint, d
   return std::ldexp(static_cast<double>(std::stoull(drawn, nullptr, 16)), -52) < share;
 }
 
-Result<std::string> begin_audit(OpenLab& lab, const StepState& state) {
+std::string audit_folder(const OpenLab& lab, const StepState& state) {
+  return output_folder(audit_directory(lab), state.fingerprint);
+}
+
+Status begin_audit(OpenLab& lab, const StepState& state) {
   io::FileSystem& fs = lab.context.fs;
-  const std::string folder = output_folder(audit_directory(lab), state.fingerprint);
+  const std::string folder = audit_folder(lab, state);
   RETURN_IF_ERROR(fs.remove_all(folder));
   RETURN_IF_ERROR(remove_beside(fs, folder));
-  RETURN_IF_ERROR(fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder));
-  return folder;
+  return fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder);
 }
 
 Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
@@ -69,7 +72,7 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
     state.reason = "its audit was stopped";
     return {};
   }
-  const std::string folder = output_folder(audit_directory(lab), state.fingerprint);
+  const std::string folder = audit_folder(lab, state);
   RETURN_IF_ERROR(check_sources(lab, made, *state.step));
   if (!performed.ok()) return performed.error();
   ASSIGN_OR_RETURN(const std::string manifest, write_manifest(fs, audit_directory(lab), state.fingerprint,
@@ -81,7 +84,8 @@ Status end_audit(OpenLab& lab, const std::map<std::string, Made>& made, StepStat
   const StepKind& kind = *state.step->kind;
   const bool same = content == state.content;
   bool same_files = resumes(kind) || manifest == state.manifest ||
-                    // The content is that of all files; lists of earlier versions lack some.
+                    // The content is that of all files, of which lists of earlier versions lack some; or it
+                    // is a model, with which a bundle has the record of sessions and programs.
                     output_files(kind) == OutputFiles::kAll;
   if (same && !same_files && kind.gives_verdicts()) {
     ASSIGN_OR_RETURN(same_files, same_verdicts(lab, made, *state.step,

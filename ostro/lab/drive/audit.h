@@ -10,8 +10,9 @@ namespace ostro::lab {
 // journal's head, which each audit moves: no person chooses it, and the next audit draws others.
 bool is_drawn(const std::string& journal_head, const std::string& fingerprint, double share);
 
-// The folder in which a step is done again: beside the outputs, new and empty.
-Result<std::string> begin_audit(OpenLab& lab, const StepState& state);
+// The folder in which a step is done again: beside the outputs. begin_audit() makes it new and empty.
+std::string audit_folder(const OpenLab& lab, const StepState& state);
+Status begin_audit(OpenLab& lab, const StepState& state);
 
 // Compares content and files with those of the journal, and writes that into it, with the name of who did
 // it (empty: none). Equal outputs are removed.

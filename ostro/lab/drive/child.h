@@ -16,7 +16,8 @@ class Child {
  public:
   // Begins `work` in a copy of this process, in which no other thread may be at work. What it prints goes to
   // the file `log`; OSTRO_THREADS is `threads` there. The copy ends when this process does, whatever ends it.
-  static Result<Child> start(const std::function<Performed()>& work, const std::string& log, int threads);
+  static Result<Child> start(const std::function<Performed()>& work, const std::string& log, LogBegin begin,
+                             int threads);
 
   // Asks it to save and end.
   void stop() const;

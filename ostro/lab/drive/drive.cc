@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/atomic_file.h"
@@ -32,7 +33,10 @@ class Driver {
         goes_on = true;
       }
     }
-    if (lab_.works) RETURN_IF_ERROR(lab_.hashes.save());
+    // Without them files are read again the next time; why a step failed is more.
+    if (lab_.works)
+      if (const Status saved = lab_.hashes.save(); !saved.ok())
+        log_warning(fmt::format("hashes of files are not kept: {}", saved.error().message()));
     return std::move(out_);
   }
 
@@ -130,36 +134,87 @@ class Driver {
 
   Status begin(size_t i) {
     StepState& state = out_.steps[i];
-    const auto folder = state.action == Action::kAudit ? begin_audit(lab_, state) : begin_step(lab_, state);
-    if (!folder.ok()) {
-      finish(i, folder.error());
-      return {};
-    }
-    if (request_.jobs == 1) {
-      end(i, perform(lab_.work(*state.step, out_.made), *folder));
-      return {};
-    }
+    const std::string folder = state.action == Action::kAudit
+                                   ? audit_folder(lab_, state)
+                                   : output_folder(lab_.directory, state.fingerprint);
+    const TaskFiles files(lab_.directory, folder);
     const Status begun =
-        jobs_.start(i, lab_.work(*state.step, out_.made), *folder, io::join_path(lab_.directory, "logs"));
-    if (!begun.ok()) {
-      finish(i, begun);
+        request_.elsewhere != nullptr ? begin_elsewhere(i, folder, files) : begin_here(i, folder, files);
+    if (!begun.ok()) finish(i, begun);
+    return {};
+  }
+
+  StepTask task_of(const StepState& state, const std::string& folder) const {
+    return {.attempt = {},
+            .plan = lab_.plan.file,
+            .sanity = lab_.plan.sanity,
+            .step = state.step->name,
+            .fingerprint = state.fingerprint,
+            .folder = folder,
+            .seeds = lab_.gate.seeds(),
+            .made = out_.made,
+            .argv = request_.argv};
+  }
+
+  // Makes the folder ready in which a step begins or goes on; `again`, behind an attempt that was lost.
+  Status ready(StepState state, const std::string& folder, bool again) {
+    if (state.action == Action::kAudit) return begin_audit(lab_, state);
+    if (again && resumes(*state.step->kind)) {
+      ASSIGN_OR_RETURN(const bool begun, lab_.context.fs.exists(folder));
+      if (begun) state.action = Action::kResume;
+    }
+    return begin_step(lab_, state);
+  }
+
+  Status begin_here(size_t i, const std::string& folder, const TaskFiles& files) {
+    StepState& state = out_.steps[i];
+    ASSIGN_OR_RETURN(const auto left, left_elsewhere(lab_.context.fs, files, task_of(state, folder)));
+    if (left) {
+      end(i, *left, true);
       return {};
     }
+    RETURN_IF_ERROR(ready(state, folder, false));
+    if (request_.jobs == 1) {
+      end(i, perform(lab_.work(*state.step, out_.made), folder), false);
+      return {};
+    }
+    RETURN_IF_ERROR(
+        jobs_.start(i, lab_.work(*state.step, out_.made), folder, io::join_path(lab_.directory, "logs")));
+    stages_[i] = Stage::kRunning;
+    return {};
+  }
+
+  Status begin_elsewhere(size_t i, const std::string& folder, const TaskFiles& files) {
+    const StepState& state = out_.steps[i];
+    RETURN_IF_ERROR(lab_.context.fs.make_dirs(io::parent_path(files.log)));
+    const auto waits = [&] {
+      return do_elsewhere(
+          lab_.context.fs, *request_.elsewhere, files, task_of(state, folder), resumes(*state.step->kind),
+          [&, again = false]() mutable { return ready(state, folder, std::exchange(again, true)); },
+          lab_.context.stop);
+    };
+    RETURN_IF_ERROR(jobs_.start_waiting(i, waits, files.log));
     stages_[i] = Stage::kRunning;
     return {};
   }
 
   // Waits until a step that is done beside others has ended, or a moment.
   void wait() {
-    if (auto ended = jobs_.wait()) end(ended->first, ended->second);
+    if (auto ended = jobs_.wait()) end(ended->first, ended->second, request_.elsewhere != nullptr);
     if (stops()) jobs_.stop();
   }
 
-  void end(size_t i, const Performed& performed) {
+  void end(size_t i, const Performed& performed, bool elsewhere) {
     StepState& state = out_.steps[i];
     if (performed.ok() && !*performed) out_.stopped = true;
-    finish(i, state.action == Action::kAudit ? end_audit(lab_, out_.made, state, performed, request_.by)
-                                             : end_step(lab_, out_.made, state, performed));
+    const bool is_audit = state.action == Action::kAudit;
+    const TaskFiles files(lab_.directory, is_audit ? audit_folder(lab_, state)
+                                                   : output_folder(lab_.directory, state.fingerprint));
+    const Status sandboxed =
+        elsewhere ? sandboxed_there(lab_.context.fs, files) : is_sandboxed(*state.step->kind);
+    finish(i, is_audit ? end_audit(lab_, out_.made, state, performed, request_.by)
+                       : end_step(lab_, out_.made, state, performed, sandboxed));
+    if (elsewhere && state.action == Action::kSkip) (void)lab_.context.fs.remove_all(files.directory);
   }
 
   // Makes a state final.

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "ostro/lab/drive/lab_state.h"
+#include "ostro/lab/places/elsewhere.h"
 
 namespace ostro::lab {
 
@@ -19,6 +20,9 @@ struct RunRequest {
   // work.
   int jobs = 1;
   int threads = 1;
+  // Where steps are done; null: here. It changes no bit. `argv` is the command, for what they record.
+  const Cluster* elsewhere = nullptr;
+  std::vector<std::string> argv = {};
   double audit = 0;     // the share of skipped steps that are done again, to compare: 0 to 1
   std::string by = {};  // of an audit: who does it, for the journal; empty: no name
   std::function<void(const StepState&)> on_begin = {};  // before a step is done

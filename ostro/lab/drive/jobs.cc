@@ -17,8 +17,15 @@ Status Jobs::start(size_t step, const Work& work, const std::string& folder, con
     const Context context = {c.fs, c.models, c.engine, c.engine_for_a_moment, progress, c.stop, c.engine_on};
     return perform({context, services, work.plan, work.step, work.made, work.seeds}, folder);
   };
-  ASSIGN_OR_RETURN(Child child,
-                   Child::start(in_child, io::join_path(logs, io::base_name(folder) + ".txt"), share));
+  ASSIGN_OR_RETURN(Child child, Child::start(in_child, io::join_path(logs, io::base_name(folder) + ".txt"),
+                                             LogBegin::kNew, share));
+  steps_.push_back(step);
+  children_.push_back(std::move(child));
+  return {};
+}
+
+Status Jobs::start_waiting(size_t step, const std::function<Performed()>& waits, const std::string& log) {
+  ASSIGN_OR_RETURN(Child child, Child::start(waits, log, LogBegin::kBehind, 1));
   steps_.push_back(step);
   children_.push_back(std::move(child));
   return {};

@@ -14,7 +14,7 @@ Result<std::unique_ptr<io::FileLock>> lock_lab(io::FileSystem& fs, const Plan& p
   RETURN_IF_ERROR(fs.make_dirs(plan.directory()));
   auto lock = fs.lock(io::join_path(plan.directory(), "lock"),
                       fmt::format("process {} of {}", ::getpid(), host_name()));
-  if (!lock.ok())
+  if (!lock.ok() && lock.error().code() == ErrorCode::kBusy)
     return lock.error().with_context(
         "another process works on this lab: wait until it has ended, or stop it, and run this again");
   return lock;

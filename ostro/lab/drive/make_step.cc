@@ -9,10 +9,10 @@
 namespace ostro::lab {
 
 OutputFiles output_files(const StepKind& kind) {
-  return kind.name == kCommandKind ? OutputFiles::kAll : OutputFiles::kResult;
+  return kind.name == kCommandKind || kind.gives_model() ? OutputFiles::kAll : OutputFiles::kResult;
 }
 
-Result<std::string> begin_step(OpenLab& lab, const StepState& state) {
+Status begin_step(OpenLab& lab, const StepState& state) {
   io::FileSystem& fs = lab.context.fs;
   const std::string folder = output_folder(lab.directory, state.fingerprint);
   RETURN_IF_ERROR(fs.remove_all(manifest_path(lab.directory, state.fingerprint)));
@@ -21,7 +21,7 @@ Result<std::string> begin_step(OpenLab& lab, const StepState& state) {
     RETURN_IF_ERROR(fs.remove_all(folder));
     RETURN_IF_ERROR(fs.make_dirs(resumes(*state.step->kind) ? io::parent_path(folder) : folder));
   }
-  return folder;
+  return {};
 }
 
 Status check_sources(OpenLab& lab, const std::map<std::string, Made>& made, const Step& step) {
@@ -42,7 +42,7 @@ Status check_sources(OpenLab& lab, const std::map<std::string, Made>& made, cons
 }
 
 Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
-                const Performed& performed) {
+                const Performed& performed, const Status& sandboxed) {
   io::FileSystem& fs = lab.context.fs;
   if (performed.ok() && !*performed) {
     state.reason = "stopped; the same command goes on";
@@ -67,7 +67,6 @@ Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState
   ASSIGN_OR_RETURN(state.manifest, write_manifest(fs, lab.directory, state.fingerprint,
                                                   output_files(*state.step->kind), lab.hashes));
   failpoint("lab_step");
-  const Status sandboxed = is_sandboxed(*state.step->kind);
   if (!sandboxed.ok())
     RETURN_IF_ERROR(
         lab.journal.add_unsandboxed(state.step->name, state.fingerprint, sandboxed.error().message()));
@@ -75,7 +74,7 @@ Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState
   state.action = Action::kSkip;
   state.reason = fmt::format("has the content {}", short_hash(state.content));
   if (!sandboxed.ok())
-    state.reason += "; without a sandbox, which does not work here: " + sandboxed.error().message();
+    state.reason += "; without a sandbox, which does not work there: " + sandboxed.error().message();
   return {};
 }
 

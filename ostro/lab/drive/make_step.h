@@ -3,26 +3,22 @@
 // the sub-room.
 #pragma once
 
-#include <optional>
-
 #include "ostro/experiment/journal/output.h"
 #include "ostro/lab/drive/decide.h"
+#include "ostro/lab/places/performed.h"
 
 namespace ostro::lab {
 
-// What perform() gave: the content; nothing when it was stopped.
-using Performed = Result<std::optional<std::string>>;
-
-// Makes the folder in which the output of a step of action kRun or kResume is made.
-Result<std::string> begin_step(OpenLab& lab, const StepState& state);
+// Makes the folder ready in which the output of a step of action kRun or kResume is made.
+Status begin_step(OpenLab& lab, const StepState& state);
 
 // Takes what was made in the folder: writes manifest and journal, and sets the final state. Errors: why the
 // step failed, for instance that a source was changed while it was read, or that this fingerprint has given
-// another content before. `made` are the steps before it.
+// another content before. `made` are the steps before it; `sandboxed` is is_sandboxed() of where it was done.
 Status end_step(OpenLab& lab, const std::map<std::string, Made>& made, StepState& state,
-                const Performed& performed);
+                const Performed& performed, const Status& sandboxed);
 
-// Of a step `run` all files are its output. Our own steps leave others beside it.
+// Of a step `run` all files are its output, and of a model for others. Other steps leave files beside it.
 OutputFiles output_files(const StepKind& kind);
 
 // Records a step whose output the journal has under another name, or a source.

@@ -23,6 +23,8 @@
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/outcome.h"
 #include "ostro/lab/record/scaling_record.h"
+#include "ostro/lab/steps/run_data.h"
+#include "ostro/provenance/provenance.h"
 #include "ostro/run/phases/period_facts.h"
 #include "ostro/train/options/config.h"
 
@@ -145,11 +147,8 @@ Status add_sessions(Database& db, io::FileSystem& fs, const std::string& name, c
   return {};
 }
 
-Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const std::string& folder) {
-  const std::string path = io::join_path(folder, "evaluation.json");
-  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return corrupt(fmt::format("{}: is no evaluation", path));
+// What an evaluation says of one state.
+Status add_evaluated(Database& db, const Step& step, const nlohmann::json& json) {
   // A run that diverged has "nan" or "inf", and NULL in the record.
   const auto number = [](const nlohmann::json& of, const char* key) -> Result<Value> {
     if (!of.contains(key) || !of[key].is_string()) return Value();
@@ -162,14 +161,71 @@ Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const 
   for (const auto& part : json.value("parts", nlohmann::json::array())) {
     ASSIGN_OR_RETURN(const Value loss, number(part, "loss"));
     ASSIGN_OR_RETURN(const Value bits, number(part, "bits_per_byte"));
-    RETURN_IF_ERROR(db.insert("evaluation_parts", {step.name, part["component"].get<std::string>(), loss,
-                                                   bits, part["tokens"].get<int64_t>()}));
+    RETURN_IF_ERROR(db.insert("evaluation_parts",
+                              {step.name, json["step"].get<int64_t>(), part["component"].get<std::string>(),
+                               loss, bits, part["tokens"].get<int64_t>()}));
   }
   ASSIGN_OR_RETURN(const Value loss, number(json, "loss"));
   ASSIGN_OR_RETURN(const Value bits, number(json, "bits_per_byte"));
   return db.insert("evaluations",
                    {step.name, step.inputs.at("of"), json["step"].get<int64_t>(),
                     json["state"].get<std::string>(), loss, bits, json["tokens"].get<int64_t>()});
+}
+
+Status add_evaluation(Database& db, io::FileSystem& fs, const Step& step, const std::string& folder) {
+  const std::string path = io::join_path(folder, "evaluation.json");
+  ASSIGN_OR_RETURN(const std::string text, fs.read_file(path));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return corrupt(fmt::format("{}: is no evaluation", path));
+  for (const auto& earlier : json.value("earlier", nlohmann::json::array()))
+    RETURN_IF_ERROR(add_evaluated(db, step, earlier));
+  return add_evaluated(db, step, json);
+}
+
+// Texts are in it where those of all sources that the run stands on may be shown.
+Status add_samples(Database& db, io::FileSystem& fs, const Plan& plan, const Step& step,
+                   const std::string& folder) {
+  const std::string path = io::join_path(folder, kSamplesFile);
+  ASSIGN_OR_RETURN(const std::string list, fs.read_file(path));
+  std::string texts;
+  const bool shown = texts_may_be_shown(plan, step);
+  if (shown) {
+    ASSIGN_OR_RETURN(texts, fs.read_file(io::join_path(folder, kTextsFile)));
+  }
+  const auto json = nlohmann::json::parse(list, nullptr, false);
+  if (!json.is_object() || !json["samples"].is_array())
+    return corrupt(fmt::format("{}: is no list of samples", path));
+  int64_t number = 0;
+  size_t begin = 0;
+  for (const auto& sample : json["samples"]) {
+    Value text;
+    if (shown) {
+      const size_t end = std::min(texts.find('\n', begin), texts.size());
+      const auto line = nlohmann::json::parse(texts.substr(begin, end - begin), nullptr, false);
+      if (!line.is_object() || !line["text"].is_string())
+        return corrupt(fmt::format("{}: line {} is no text", io::join_path(folder, kTextsFile), number + 1));
+      text = line["text"].get<std::string>();
+      begin = std::min(end + 1, texts.size());
+    }
+    RETURN_IF_ERROR(
+        db.insert("samples", {step.name, step.inputs.at("of"), json["step"].get<int64_t>(),
+                              json["state"].get<std::string>(), ++number, sample["prompt"].get<std::string>(),
+                              text, sample["tokens"].get<int64_t>(), sample["sha256"].get<std::string>()}));
+  }
+  return {};
+}
+
+Status add_model(Database& db, io::FileSystem& fs, const Step& step, const std::string& folder) {
+  const std::string model = step.kind->name == kPublishKind ? io::join_path(folder, kBundleFolder) : folder;
+  ASSIGN_OR_RETURN(const auto made, provenance::read_provenance(fs, model));
+  if (!made) return corrupt(fmt::format("{}: has no {}", model, provenance::kProvenanceFile));
+  int64_t bytes = 0;
+  for (const auto& [unused, file] : made->files) bytes += file.bytes;
+  ASSIGN_OR_RETURN(const std::string hash,
+                   io::file_sha256(fs, io::join_path(model, provenance::kProvenanceFile)));
+  const provenance::Source& state = made->sources.front();
+  return db.insert("models", {step.name, step.inputs.at("of"), state.step, state.state, made->weights.dtype,
+                              std::ssize(made->files), bytes, hash});
 }
 
 // The statement of others that a line of the journal has, read again, so that no line says more than was
@@ -234,6 +290,8 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, plan, step, made.folder));
     if (step.kind->makes_run() && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
     if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
+    if (kind == "sample") RETURN_IF_ERROR(add_samples(db, fs, plan, step, made.folder));
+    if (step.kind->gives_model()) RETURN_IF_ERROR(add_model(db, fs, step, made.folder));
     if (kind == "fit") RETURN_IF_ERROR(add_fit(db, fs, step.name, made.folder));
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));

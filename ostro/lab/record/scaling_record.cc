@@ -43,8 +43,8 @@ std::vector<scaling::ScalingRun> curve(const scaling::ScalingFit& fit,
 
 // Nothing of a run that diverged.
 Result<std::optional<double>> loss_of(const Database& record, const std::string& evaluation) {
-  ASSIGN_OR_RETURN(const Rows rows,
-                   record.select("SELECT loss FROM evaluations WHERE name = " + sql_literal(evaluation)));
+  ASSIGN_OR_RETURN(const Rows rows, record.select("SELECT loss FROM evaluations WHERE name = " +
+                                                  sql_literal(evaluation) + " ORDER BY step DESC LIMIT 1"));
   const auto* loss = std::get_if<double>(&rows.rows.at(0).at(0));
   return loss == nullptr ? std::nullopt : std::optional(*loss);
 }

@@ -5,36 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "ostro/experiment/tables/replayed.h"
-#include "ostro/lab/report/figure.h"
-#include "ostro/page/numbers/axis.h"
+#include "ostro/lab/report/figure_rows.h"
 #include "ostro/sql/operands.h"
 
 namespace ostro::lab {
 namespace {
 
-constexpr size_t kMostSeries = 200;
-
 Result<Rows> ask(const Database& record, const char* what, const Query& query) {
   auto rows = ask_record(record, query.sql);
   if (!rows.ok()) return rows.error().with_context(fmt::format("{}: {}.{}", query.where, what, query.name));
   return rows;
-}
-
-Error wrong_shape(const char* what, const Query& query, const std::string& message) {
-  return invalid_argument(fmt::format("{}: {}.{}: {}", query.where, what, query.name, message));
-}
-
-bool is_number(const Value& value) {
-  if (const auto* d = std::get_if<double>(&value)) return std::isfinite(*d);
-  return std::holds_alternative<int64_t>(value);
-}
-
-double number(const Value& value) {
-  const auto* d = std::get_if<double>(&value);
-  return d != nullptr ? *d : static_cast<double>(std::get<int64_t>(value));
 }
 
 bool is_endless(const Value& value) {
@@ -50,28 +32,6 @@ Status check_table(const Query& query, const Rows& rows) {
         return wrong_shape("tables", query,
                            fmt::format("row {} has {} in column {}, which is no finite number", i + 1,
                                        value_text(rows.rows[i][column]), rows.columns[column]));
-  return {};
-}
-
-// An error where no axis fits the numbers of a column, or there are too many lines to tell apart.
-Status check_figure(const Query& query, const Rows& rows) {
-  std::set<std::string> series;
-  for (const auto& row : rows.rows) {
-    series.insert(value_text(row[0]));
-    if (series.size() > kMostSeries)
-      return wrong_shape("figures", query,
-                         fmt::format("has more than {} series; choose some of them with WHERE", kMostSeries));
-  }
-  for (const size_t column : {size_t{1}, size_t{2}}) {
-    std::vector<double> values;
-    for (const auto& row : rows.rows) values.push_back(number(row[column]));
-    const page::Range range = page::range_of(values);
-    if (!std::isfinite(range.high - range.low))
-      return wrong_shape("figures", query,
-                         fmt::format("has {} from {} to {}: no axis is that long", rows.columns[column],
-                                     *std::min_element(values.begin(), values.end()),
-                                     *std::max_element(values.begin(), values.end())));
-  }
   return {};
 }
 
@@ -107,17 +67,6 @@ Result<Values> ask_all(const Database& record, const Plan& plan) {
   }
   for (const Query& query : plan.figures) {
     ASSIGN_OR_RETURN(Rows rows, ask(record, "figures", query));
-    if (rows.columns.size() != 3)
-      return wrong_shape(
-          "figures", query,
-          fmt::format("gives {} columns; a figure has three: series, x and y", rows.columns.size()));
-    if (rows.rows.empty()) return wrong_shape("figures", query, "gives no rows");
-    for (const auto& row : rows.rows)
-      if (!is_number(row[1]) || !is_number(row[2]))
-        return wrong_shape(
-            "figures", query,
-            fmt::format("has a point ({}, {}), which are not two numbers{}", value_text(row[1]),
-                        value_text(row[2]), sql::division_hint(query.sql)));
     RETURN_IF_ERROR(check_figure(query, rows));
     out.figures.push_back({query, std::move(rows)});
   }
@@ -183,17 +132,6 @@ std::string values_json(const Values& values) {
   add("tables", values.tables);
   add("figures", values.figures);
   return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
-
-std::string figure_svg(const QuotedRows& figure, bool shows_name) {
-  std::vector<Line> lines;
-  for (const auto& row : figure.rows.rows) {
-    const std::string name = value_text(row[0]);
-    auto found = std::find_if(lines.begin(), lines.end(), [&](const Line& l) { return l.name == name; });
-    if (found == lines.end()) found = lines.insert(lines.end(), {name, {}});
-    found->points.emplace_back(number(row[1]), number(row[2]));
-  }
-  return line_chart_svg(figure.query.name, figure.rows.columns[1], figure.rows.columns[2], lines, shows_name);
 }
 
 }  // namespace ostro::lab

@@ -28,8 +28,7 @@ struct Values {
 
 // Asks all queries of the plan. Errors name the query and its line: one that fails; one of `queries` that
 // does not give one row of one value, which is finite if it is a number; one of `tables` with a number that
-// is not finite; one of `figures` that does not give rows of (series, x, y), has more than 200 series, or
-// numbers whose range is not finite.
+// is not finite; one of `figures` whose rows are not those of its form (check_figure in figure_rows.h).
 Result<Values> ask_all(const Database& record, const Plan& plan);
 
 // Constants of a query of one use, as they stand there, each once.

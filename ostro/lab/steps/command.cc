@@ -32,8 +32,9 @@ Status check_paths(const Step& step) {
   return {};
 }
 
-// What the program sees: the plan's files under their names, and of each input "in/NAME".
-std::map<std::string, std::string> shown_to(const Work& work) {
+// What the program sees: the plan's files under their names, and of each input "in/NAME". An object of a
+// source has the path behind "s3://" there; a copy of it lies beside `folder`.
+Result<std::map<std::string, std::string>> shown_to(const Work& work, const std::string& folder) {
   std::map<std::string, std::string> shown;
   for (const std::string& file : texts_of(work.step, "files"))
     shown[file] = io::join_path(work.plan.folder, file);
@@ -42,23 +43,24 @@ std::map<std::string, std::string> shown_to(const Work& work) {
     const std::string place = "in/" + name;
     if (!made.folder.empty()) shown[place] = made.folder;
     for (const data::SourceFile& file : made.files) {
-      const std::string path = work.plan.relative(file.path);
-      shown[io::join_path(place, path.starts_with('/') ? io::base_name(path) : path)] = file.path;
+      const std::string path = work.plan.relative(file.path).substr(io::path_scheme(file.path).size());
+      ASSIGN_OR_RETURN(shown[io::join_path(place, path.starts_with('/') ? io::base_name(path) : path)],
+                       fetched(work.context.fs, folder, file.path));
     }
   }
   return shown;
 }
 
 // Runs the program into an empty folder, and hashes what it made there.
-Result<Hashes> run_into(const Work& work, const std::string& out, const std::string& scratch) {
+Result<Hashes> run_into(const Work& work, const std::map<std::string, std::string>& shown,
+                        const std::string& out, const std::string& scratch) {
   io::FileSystem& fs = work.context.fs;
   RETURN_IF_ERROR(fs.remove_all(out));
   RETURN_IF_ERROR(fs.make_dirs(out));
   const config::Node parameters = work.parameters();
   std::vector<std::string> words;
   for (const config::Node& word : parameters.find("program")->items) words.push_back(word.text);
-  RETURN_IF_ERROR(
-      run_sandboxed(fs, {.words = words, .shown = shown_to(work), .out = out, .scratch = scratch}));
+  RETURN_IF_ERROR(run_sandboxed(fs, {.words = words, .shown = shown, .out = out, .scratch = scratch}));
   const std::vector<std::string> outputs = texts_of(work.step, "outputs");
   ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, out));
   Hashes hashes;
@@ -89,8 +91,10 @@ Result<Hashes> command_files(const Work& work) {
 Result<std::string> make_command(const Work& work, const std::string& folder) {
   ASSIGN_OR_RETURN(const Hashes files, command_files(work));
   const std::string again = folder + ".again";
-  ASSIGN_OR_RETURN(const Hashes first, run_into(work, folder, folder + ".links"));
-  const Result<Hashes> second = run_into(work, again, folder + ".links");
+  ASSIGN_OR_RETURN(const auto shown, shown_to(work, folder));
+  ASSIGN_OR_RETURN(const Hashes first, run_into(work, shown, folder, folder + ".links"));
+  const Result<Hashes> second = run_into(work, shown, again, folder + ".links");
+  RETURN_IF_ERROR(remove_fetched(work.context.fs, folder));
   RETURN_IF_ERROR(work.context.fs.remove_all(again));
   if (!second.ok()) return second.error().with_context("the second time");
   for (const auto& [file, hash] : first)

@@ -1,40 +1,108 @@
 // The step eval.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
-#include "ostro/convert/evaluate_configured.h"
+#include "ostro/config/options.h"
+#include "ostro/convert/configured_model.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
+#include "ostro/train/step/evaluate.h"
 
 namespace ostro::lab {
+namespace {
 
-Result<std::string> make_evaluation(const Work& work, const std::string& folder) {
-  const Step& training = work.input("of");
-  const std::string& run = work.made_by(training).folder;
-  ASSIGN_OR_RETURN(train::TrainConfig config, training_config(work.of(training), run));
-  config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
-  trained::take_stored_matrices(work.context.fs, run, config);
-  ASSIGN_OR_RETURN(const convert::ConfiguredModel model,
-                   convert::open_configured(work.context.on(config.trainer.device), config, run,
-                                            work.services.build, trained::Trust::kChain));
-  ASSIGN_OR_RETURN(const convert::HeldOutEvaluation result, convert::evaluate_configured(model));
-  nlohmann::json out = {{"step", result.step},
-                        {"state", result.name},
-                        {"loss", chain::hex_float(result.loss.loss)},
-                        {"tokens", static_cast<int64_t>(result.loss.tokens)},
+// The stores whose held-out texts count.
+Result<std::shared_ptr<const batches::DataSet>> chosen_stores(const Work& work,
+                                                              const convert::ConfiguredModel& model) {
+  const config::Node* sets = work.step.parameters.find("sets");
+  if (sets == nullptr) return model.data.stores;
+  data::DataOptions options = model.config.data;
+  std::vector<std::string> known;
+  for (const auto& [name, unused] : options.components) known.push_back(name);
+  if (known.empty())
+    return invalid_argument(
+        "sets: the run has one token store and no components; leave it out, and all its held-out texts "
+        "count");
+  std::set<std::string> chosen;
+  for (const std::string& name : texts_of(work.step, "sets")) {
+    if (!options.components.contains(name)) {
+      const std::string nearest = config::nearest_name(name, known);
+      return invalid_argument(
+          fmt::format("sets: the run has no component \"{}\"{}", name,
+                      nearest.empty() ? "" : fmt::format("; the nearest is \"{}\"", nearest)));
+    }
+    chosen.insert(name);
+  }
+  if (chosen.empty()) return invalid_argument("sets: names no component; name one, or leave it out");
+  std::erase_if(options.components, [&](const auto& one) { return !chosen.contains(one.first); });
+  return batches::DataSet::of_components(model.data.stores, options);
+}
+
+nlohmann::json json_of(const train::HeldOutLoss& loss, int64_t step, const std::string& state) {
+  nlohmann::json out = {{"step", step},
+                        {"state", state},
+                        {"loss", chain::hex_float(loss.loss)},
+                        {"tokens", static_cast<int64_t>(loss.tokens)},
                         {"bits_per_byte", nullptr}};
-  if (result.loss.bits_per_byte) out["bits_per_byte"] = chain::hex_float(*result.loss.bits_per_byte);
-  for (const train::HeldOutPart& part : result.loss.parts) {
+  if (loss.bits_per_byte) out["bits_per_byte"] = chain::hex_float(*loss.bits_per_byte);
+  for (const train::HeldOutPart& part : loss.parts) {
     out["parts"].push_back({{"component", part.component},
                             {"loss", chain::hex_float(part.loss)},
                             {"tokens", static_cast<int64_t>(part.tokens)},
                             {"bits_per_byte", nullptr}});
     if (part.bits_per_byte) out["parts"].back()["bits_per_byte"] = chain::hex_float(*part.bits_per_byte);
   }
+  return out;
+}
+
+// The states that are evaluated, the last one at the end.
+Result<std::vector<KeptState>> evaluated_states(const Work& work) {
+  const config::Node* at = work.step.parameters.find("at");
+  if (at != nullptr && at->text != "last" && at->text != "kept")
+    return invalid_argument(fmt::format("at: \"{}\": use last or kept", at->text));
+  ASSIGN_OR_RETURN(std::vector<KeptState> states, kept_states(work));
+  if (at == nullptr || at->text == "last") states.erase(states.begin(), states.end() - 1);
+  return states;
+}
+
+}  // namespace
+
+// What is said of the last state; with `at: kept` the others are in the member "earlier".
+Result<std::string> make_evaluation(const Work& work, const std::string& folder) {
+  ASSIGN_OR_RETURN(OfRun of, of_run(work));
+  ASSIGN_OR_RETURN(const std::vector<KeptState> states, evaluated_states(work));
+  of.config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
+  io::FileSystem& fs = work.context.fs;
+  trained::take_stored_matrices(fs, states.back().folder, of.config);
+  ASSIGN_OR_RETURN(convert::ConfiguredModel model,
+                   convert::open_configured(of.context, of.config, states.back().folder, work.services.build,
+                                            trained::Trust::kChain));
+  ASSIGN_OR_RETURN(const auto stores, chosen_stores(work, model));
+  ASSIGN_OR_RETURN(
+      const train::HeldOut held_out,
+      train::HeldOut::create(model.config, model.data.tokenizer->vocab_size(), *model.engine, *stores));
+  const auto evaluate = [&](const trained::Parameters& parameters) -> Result<nlohmann::json> {
+    ASSIGN_OR_RETURN(const train::HeldOutLoss loss, held_out.evaluate(parameters.values));
+    if (loss.tokens == 0) return invalid_argument(train::uncounted_text(loss));
+    if (!loss.uncounted.empty()) log_warning(train::uncounted_text(loss));
+    return json_of(loss, parameters.step, parameters.name);
+  };
+  ASSIGN_OR_RETURN(nlohmann::json out, evaluate(model.parameters));
+  model.parameters.values.clear();
+  for (size_t i = 0; i + 1 < states.size(); ++i) {
+    ASSIGN_OR_RETURN(const trained::Parameters parameters,
+                     trained::load_or_init(fs, states[i].folder, model.config, model.model, *model.engine,
+                                           trained::Trust::kChain));
+    ASSIGN_OR_RETURN(nlohmann::json one, evaluate(parameters));
+    out["earlier"].push_back(std::move(one));
+  }
   const std::string text = out.dump() + "\n";
-  RETURN_IF_ERROR(io::write_file_atomically(work.context.fs, io::join_path(folder, "evaluation.json"), text));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(folder, "evaluation.json"), text));
   return sha256_hex(text);
 }
 

@@ -59,6 +59,8 @@ with open(out, "wb") as rows:
             try:
                 if isinstance(html, bytes):
                     html = bytes_to_str(html, detect_encoding(html))
+                if "\0" in html:
+                    raise ValueError("it has a NUL character, so it is no HTML")
                 text = extract_plain_text(html, main_content=job["content"] == "main")
             except Exception as error:
                 sys.exit(f"{place}: resiliparse cannot read this page: {type(error).__name__}: {error}. Mend it or leave it out")
@@ -96,13 +98,14 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
   RETURN_IF_ERROR(check_pages(files));
   for (const data::SourceFile& file : files) {
     const bool is_rows = file.format == data::FileFormat::kJsonl;
-    job["pages"].push_back(
-        {{"path", file.path}, {"name", name_of(work, input, file.path)}, {"is_rows", is_rows}});
+    ASSIGN_OR_RETURN(const std::string path, fetched(fs, folder, file.path));
+    job["pages"].push_back({{"path", path}, {"name", name_of(work, input, file.path)}, {"is_rows", is_rows}});
   }
   const std::string list = folder + ".pages", out = io::join_path(folder, "rows.jsonl");
   RETURN_IF_ERROR(io::write_file_atomically(fs, list, job.dump()));
   const auto said = run_program({"python3", "-B", "-c", kProgram, kResiliparse, list, out});
   RETURN_IF_ERROR(fs.remove(list));
+  RETURN_IF_ERROR(remove_fetched(fs, folder));
   if (!said.ok()) return said.error();
   return io::file_sha256(fs, out);
 }

@@ -5,8 +5,12 @@
 
 #include "ostro/audit/audit_run.h"
 #include "ostro/audit/sample/draw.h"
+#include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
+#include "ostro/chain/config_file.h"
+#include "ostro/chain/data_record.h"
+#include "ostro/config/config.h"
 #include "ostro/data/store/store_verify.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
@@ -25,6 +29,56 @@ Error is_other(const std::string& folder, const char* what, const std::string& h
                   folder, what, has, wanted));
 }
 
+// The data that the chain names, at its beginning and by its amends, are what the stores of the step hold.
+Status check_data(const json& inputs, const chain::Chain& chain, const std::string& folder) {
+  for (const chain::DataRecord& record : chain::data_records(chain)) {
+    std::string wanted;
+    if (inputs.contains("data")) {
+      wanted = inputs["data"];
+    } else {
+      json hashes = json::object();
+      for (const std::string& name : record.components) {
+        if (!inputs.contains("data." + name))
+          return invalid_argument(
+              fmt::format("{}: has the component \"{}\" after step {}, and the step has none of this name",
+                          folder, name, record.step));
+        hashes[name] = inputs["data." + name];
+      }
+      wanted = sha256_hex(hashes.dump());
+    }
+    if (record.hash != wanted) return is_other(folder, "the hash of its data", record.hash, wanted);
+  }
+  return {};
+}
+
+// The amends of the chain are those of the step's phases.
+Status check_amends(const json& wanted, const chain::Chain& chain, const std::string& folder) {
+  size_t number = 0;
+  for (const chain::ChainLink& link : chain.links) {
+    const auto* amend = std::get_if<chain::AmendEntry>(&link.entry);
+    if (amend == nullptr) continue;
+    if (number >= wanted.size())
+      return invalid_argument(
+          fmt::format("{}: was amended after step {}, and the step has {}", folder, amend->step,
+                      wanted.empty() ? "one configuration" : fmt::format("{} phases", wanted.size() + 1)));
+    const json& phase = wanted[number++];
+    if (amend->step != phase["step"])
+      return is_other(folder, "the step of an amend", std::to_string(amend->step), phase["step"].dump());
+    json difference = json::parse(amend->difference);
+    for (const char* of_data : {"data", "data_roots"})  // check_data() compares these
+      if (!phase["difference"].contains(of_data)) difference.erase(of_data);
+    if (difference != phase["difference"]) {
+      const auto all = chain::object_differences(difference.dump(), phase["difference"].dump());
+      return invalid_argument(fmt::format("{}: its amend after step {} is another one: {}", folder,
+                                          amend->step,
+                                          all.empty() ? "its keys are in another order" : all[0]));
+    }
+  }
+  if (number == wanted.size()) return {};
+  return invalid_argument(
+      fmt::format("{}: was amended {} times, and the step has {} phases", folder, number, wanted.size() + 1));
+}
+
 Status check_run(const Work& work, const json& recipe, const std::string& folder) {
   ASSIGN_OR_RETURN(const chain::Chain chain,
                    chain::read_chain(work.context.fs, io::join_path(folder, chain::kChainFile)));
@@ -36,15 +90,12 @@ Status check_run(const Work& work, const json& recipe, const std::string& folder
     return invalid_argument(fmt::format("{}: has another configuration than the step: {}", folder,
                                         all.empty() ? "its keys are in another order" : all[0]));
   }
-  const std::string program = wanted["program"], store = recipe["inputs"]["data"];
+  const std::string program = wanted["program"];
   if (genesis.program_hash != program)
     return is_other(folder, "the hash of its programs", genesis.program_hash, program);
-  if (genesis.data_hash != store) return is_other(folder, "the hash of its data", genesis.data_hash, store);
   if (genesis.fork) return invalid_argument(fmt::format("{}: is a fork, and the step is none", folder));
-  for (const chain::ChainLink& link : chain.links)
-    if (const auto* amend = std::get_if<chain::AmendEntry>(&link.entry))
-      return invalid_argument(fmt::format("{}: was amended after step {}, and the step has one configuration",
-                                          folder, amend->step));
+  RETURN_IF_ERROR(check_amends(wanted.value("amends", json::array()), chain, folder));
+  RETURN_IF_ERROR(check_data(recipe["inputs"], chain, folder));
   if (const auto length = audit::length_of(chain); length && *length != chain.last_step())
     return is_other(folder, "its last step", std::to_string(chain.last_step()), std::to_string(*length));
   return {};
@@ -64,7 +115,8 @@ Result<std::string> verify_run(const Work& work, const std::string& folder, cons
                    chain::read_chain(work.context.fs, io::join_path(folder, chain::kChainFile)));
   const Context context = work.context.on(config.trainer.device);
   audit::AuditOptions options;
-  options.replay.cache = work.made_by(work.input("data")).folder;
+  // The stores of components are where the configuration has them (place_foreign).
+  if (work.step.inputs.contains("data")) options.replay.cache = work.made_by(work.input("data")).folder;
   options.sample.count = std::min(count, chain.last_step());
   options.sample.challenge = challenge;
   ASSIGN_OR_RETURN(const audit::Audit found,
@@ -103,6 +155,12 @@ bool is_run(const Work& work) { return work.step.kind->makes_run(); }
 
 Status check_foreign(const Work& work, const std::string& recipe, const std::string& folder) {
   return is_run(work) ? check_run(work, json::parse(recipe), folder) : check_store(work, folder);
+}
+
+Status place_foreign(const Work& work, const std::string& folder) {
+  if (!is_run(work)) return {};
+  ASSIGN_OR_RETURN(const train::TrainConfig config, training_config(work, folder));
+  return work.context.fs.write_file(io::join_path(folder, chain::kConfigFile), config::resolved_yaml(config));
 }
 
 Result<std::string> verify_foreign(const Work& work, const std::string& folder, const std::string& challenge,

@@ -16,6 +16,9 @@ Result<std::string> make_tokens(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder);
 Result<std::optional<std::string>> make_fork(const Work& work, const std::string& folder);
 Result<std::string> make_evaluation(const Work& work, const std::string& folder);
+Result<std::string> make_samples(const Work& work, const std::string& folder);
+Result<std::string> make_export(const Work& work, const std::string& folder);
+Result<std::string> make_bundle(const Work& work, const std::string& folder);
 Result<std::string> make_fit(const Work& work, const std::string& folder);
 Result<std::string> make_forecast(const Work& work, const std::string& folder);
 Result<std::string> make_extraction(const Work& work, const std::string& folder);
@@ -65,6 +68,23 @@ inline constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sani
 // The SHA-256 of the training's canonical programs.
 Result<std::string> programs_of(const Work& work, const train::TrainConfig& config);
 
+// A state that the chain of a run names, and the folder of its checkpoint.
+struct KeptState {
+  int64_t step = 0;
+  std::string name, folder;
+};
+// Those of the run that a step is `of`, the last one at the end.
+Result<std::vector<KeptState>> kept_states(const Work& work);
+// The one of the step `at`; where that is left out, and in a sanity run, the last one. Error: there is none,
+// with what it takes to make it.
+Result<KeptState> state_at(const Work& work);
+// The context with the engine of the run's device, and the run's configuration.
+struct OfRun {
+  Context context;
+  train::TrainConfig config;
+};
+Result<OfRun> of_run(const Work& work);
+
 // What a training, or the one that a forecast is of, comes to: all parameters, those without the tables of
 // tokens and positions and without the head, and tokens and floating-point operations of all its steps.
 struct RunSize {
@@ -83,6 +103,10 @@ Result<std::shared_ptr<const data::RowVerdicts>> verdicts_of(const Work& work, c
 Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::string& step);
 // The name of one of them, for people: its path from the plan's folder, or in the output of its step.
 std::string name_of(const Work& work, const std::string& step, const std::string& path);
+// A path of a source's file for programs, which read files of this machine alone: the path itself, or that of
+// a copy of an object (s3://) in the folder FOLDER.fetched, which the caller removes (remove_fetched).
+Result<std::string> fetched(io::FileSystem& fs, const std::string& folder, const std::string& path);
+Status remove_fetched(io::FileSystem& fs, const std::string& folder);
 // Literal globs for them.
 Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step);
 // A text parameter.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ostro/bundle/parts/file_sums.h"
 #include "ostro/chain/version.h"
 #include "ostro/experiment/plan/evaluation_files.h"
 #include "ostro/io/files/path.h"
@@ -11,6 +12,11 @@
 #include "ostro/run/phases/phases.h"
 
 namespace ostro::lab {
+namespace {
+
+constexpr const char* kFetched = ".fetched";  // one of kBesideOutput
+
+}  // namespace
 
 const Step& Work::input(const std::string& parameter) const {
   const Step* found = plan.find(step.inputs.at(parameter));
@@ -52,6 +58,19 @@ Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::stri
   return found.all();
 }
 
+Result<std::string> fetched(io::FileSystem& fs, const std::string& folder, const std::string& path) {
+  const std::string_view scheme = io::path_scheme(path);
+  if (scheme.empty()) return path;
+  const std::string copy = io::join_path(folder + kFetched, path.substr(scheme.size()));
+  RETURN_IF_ERROR(fs.make_dirs(io::parent_path(copy)));
+  RETURN_IF_ERROR(bundle::copy_file(fs, path, copy, [](int64_t) {}));
+  return copy;
+}
+
+Status remove_fetched(io::FileSystem& fs, const std::string& folder) {
+  return fs.remove_all(folder + kFetched);
+}
+
 Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step) {
   std::vector<std::string> urls;
   ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, files_of(work, step));
@@ -73,10 +92,13 @@ Result<std::string> recipe(const Work& work) {
   const Step& step = work.step;
   nlohmann::json out = {
       {"kind", step.kind->name}, {"version", step.kind->version}, {"inputs", nlohmann::json::object()}};
-  // A training does not depend on the forecast that it checks: it only comes after it.
   const bool trains = step.kind->makes_run();
-  for (const auto& [parameter, input] : step.inputs)
-    if (!trains || parameter != "forecast") out["inputs"][parameter] = work.made.at(input).content;
+  for (const auto& [parameter, input] : step.inputs) {
+    // A training does not depend on the forecast that it checks: it only comes after it.
+    const Parameter* declared = step.kind->find(parameter);
+    if (declared == nullptr || declared->effect != config::Effect::kPlan)
+      out["inputs"][parameter] = work.made.at(input).content;
+  }
   if (trains || step.kind->name == "forecast") {
     ASSIGN_OR_RETURN(const std::vector<train::TrainConfig> configs, training_configs(work, ""));
     const train::TrainConfig& config = configs.front();
@@ -148,12 +170,15 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
                     : kind == kCorpusKind  ? make_corpus
                     : kind == "filter"     ? make_filter
                     : kind == "quality"    ? make_quality
+                    : kind == "sample"     ? make_samples
+                    : kind == kExportKind  ? make_export
+                    : kind == kPublishKind ? make_bundle
                     : kind == kCommandKind ? make_command
                                            : make_evaluation;
   Result<std::string> content = make(work, folder);
   // The terminal sends its signal to a program that is run, too.
-  const bool runs_program = kind == kCommandKind || kind == "extract";
-  if (!content.ok() && runs_program && work.context.stop()) return std::optional<std::string>();
+  const bool stops = kind == kCommandKind || kind == "extract" || kind == "sample";
+  if (!content.ok() && stops && work.context.stop()) return std::optional<std::string>();
   if (!content.ok()) return content.error();
   return std::optional<std::string>(std::move(*content));
 }

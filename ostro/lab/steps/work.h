@@ -29,6 +29,7 @@ struct Services {
   // What a training would take, as `ostro train --dry_run` computes it. Empty: it is not asked.
   // `from_step`: the steps before it are not of this configuration.
   std::function<Result<run::Cost>(const train::TrainConfig&, int64_t from_step)> cost = {};
+  std::string version = {};  // of this program, for bundles
 };
 
 // A step whose output is there.
@@ -42,6 +43,11 @@ struct Made {
 
 // In the output of a step that gives verdicts (docs/reference/formats/rows.md).
 inline constexpr const char* kVerdictsFile = "verdicts.jsonl";
+// In the output of a step sample: what was made of which prompts, and the texts themselves.
+inline constexpr const char* kSamplesFile = "samples.json";
+inline constexpr const char* kTextsFile = "texts.jsonl";
+// In the output of a step publish: the folder of the bundle.
+inline constexpr const char* kBundleFolder = "bundle";
 
 struct Work {
   const Context& context;
@@ -81,6 +87,10 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
 // That a run or a store that was made outside of the lab is what the recipe of a step says, as far as its
 // record tells; the error names both values. Kinds train and tokens.
 Status check_foreign(const Work& work, const std::string& recipe, const std::string& folder);
+// Gives a copy of a run that was checked the configuration of the lab's own: with the places of its stores,
+// and without the words of commands that watched it elsewhere, which are not published. A store stays as it
+// is.
+Status place_foreign(const Work& work, const std::string& folder);
 // Does a part of it again, which `challenge` draws: `count` steps of a run are replayed, of a store all
 // arrays are read and `count` documents encoded. Returns which, for people. Error: kCorrupt for what differs.
 Result<std::string> verify_foreign(const Work& work, const std::string& folder, const std::string& challenge,

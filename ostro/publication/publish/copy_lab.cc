@@ -16,6 +16,8 @@
 #include "ostro/experiment/journal/pins.h"
 #include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/steps/run_data.h"
+#include "ostro/provenance/provenance.h"
 
 namespace ostro::publication {
 namespace {
@@ -59,9 +61,11 @@ bool is_ledger(const std::string& file) {
   return file.find('/') == std::string::npos && file.ends_with(".json");
 }
 
-// Whether a file of a step's output is published.
-bool is_taken(const lab::Step& step, const std::string& file) {
+// Whether a file of a step's output is published. Models are in the bundles of their runs.
+bool is_taken(const lab::Plan& plan, const lab::Step& step, const std::string& file) {
   if (step.kind->name == "extract") return false;
+  if (file == lab::kTextsFile && step.kind->name == "sample") return lab::texts_may_be_shown(plan, step);
+  if (step.kind->gives_model()) return io::base_name(file) == provenance::kProvenanceFile;
   return step.kind->name != "tokens" || is_ledger(file);
 }
 
@@ -127,7 +131,7 @@ Status copy_lab(const Context& context, const lab::Plan& plan, const lab::LabSta
     }
     ASSIGN_OR_RETURN(const std::vector<std::string> files, lab::files_below(fs, folder));
     for (const std::string& file : files)
-      if (is_taken(*s.step, file))
+      if (is_taken(plan, *s.step, file))
         RETURN_IF_ERROR(copy_to(fs, io::join_path(folder, file), io::join_path(output, file)));
   }
   return {};

@@ -8,11 +8,11 @@
 #include "ostro/audit/record/witness.h"
 #include "ostro/base/failpoint.h"
 #include "ostro/chain/chain_writer.h"
-#include "ostro/chain/clock_text.h"
 #include "ostro/chain/config_file.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/checkpoint/stream_save.h"
 #include "ostro/io/files/path.h"
+#include "ostro/run/fork/missing_state.h"
 #include "ostro/run/loop/begin.h"
 #include "ostro/run/loop/opened_run.h"
 #include "ostro/train/programs/run_model.h"
@@ -30,34 +30,6 @@ struct Parent {
   std::string state;       // its name
 };
 
-// Which states there are near the step, and what the missing steps cost.
-Error no_such_state(io::FileSystem& fs, const std::string& run, const chain::Chain& chain, int64_t step) {
-  std::optional<int64_t> below, above;
-  for (const chain::ChainLink& link : chain.links)
-    if (const auto* entry = std::get_if<chain::CheckpointEntry>(&link.entry)) {
-      if (entry->step < step) below = entry->step;
-      if (entry->step > step && !above) above = entry->step;
-    }
-  if (!below && !above)
-    return invalid_argument(fmt::format(
-        "--step {}: the chain of {} names no state yet, since the run has no permanent checkpoint", step,
-        run));
-  std::string text = fmt::format(
-      "--step {}: the chain of {}, which ends at step {}, names no state of this step; the "
-      "nearest are those of step{} {}",
-      step, run, chain.last_step(), below && above ? "s" : "",
-      below && above ? fmt::format("{} and {}", *below, *above) : std::to_string(below ? *below : *above));
-  if (!below) return invalid_argument(text);
-  const auto record = chain::read_record(fs, io::join_path(run, chain::kRecordFile));
-  const double seconds = record.ok() ? chain::seconds_a_step(*record) : 0;
-  return invalid_argument(fmt::format(
-      "{}. A fork at step {} with trainer.checkpointer.keep '[{{every: {}}}]' has it after {} step{}{}", text,
-      *below, step, step - *below, step - *below == 1 ? "" : "s",
-      seconds > 0 ? fmt::format(", about {} (run.json)",
-                                chain::duration_text(seconds * static_cast<double>(step - *below)))
-                  : ""));
-}
-
 Result<Parent> open_parent(io::FileSystem& fs, const ForkRequest& request) {
   const std::string path = io::join_path(request.parent, chain::kChainFile);
   ASSIGN_OR_RETURN(const bool is_run, fs.exists(path));
@@ -69,7 +41,7 @@ Result<Parent> open_parent(io::FileSystem& fs, const ForkRequest& request) {
   const std::string* name = out.chain.find_checkpoint(request.step);
   if (name == nullptr) {
     ASSIGN_OR_RETURN(const chain::Chain whole, chain::read_chain(fs, path));
-    return no_such_state(fs, request.parent, whole, request.step);
+    return missing_state(fs, request.parent, whole, request.step, "--step");
   }
   out.state = *name;
   for (const chain::ChainLink& link : out.chain.links)

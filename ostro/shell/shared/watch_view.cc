@@ -30,7 +30,9 @@ std::string bar(const run::RunStatus& status, int columns) {
                      std::string(static_cast<size_t>(width) - done, '-'), 100 * share);
 }
 
-std::string numbers(const run::RunStatus& status, const page::History& history) {
+}  // namespace
+
+std::string numbers_text(const run::RunStatus& status, const page::History& history) {
   std::string out;
   const auto add = [&](const std::string& field) { out += (out.empty() ? "" : "  ") + field; };
   if (status.loss) add(fmt::format("loss {:.4f}", *status.loss));
@@ -52,7 +54,7 @@ std::string steps_text(const run::RunStatus& status) {
                           : fmt::format("step {}", status.step);
 }
 
-std::string plot_of(const page::History& history, const page::Terminal& terminal) {
+std::string loss_plot(const page::History& history, const page::Terminal& terminal) {
   std::vector<page::Curve> curves;
   for (const char* name : {page::kTrainLoss, "eval/loss"})
     if (const page::Bins* bins = numbers_of(history, name)) curves.push_back({name, bins, curves.size() > 0});
@@ -60,28 +62,30 @@ std::string plot_of(const page::History& history, const page::Terminal& terminal
   return "\n" + page::text_plot(curves, history.first_step, history.last_step, terminal);
 }
 
-}  // namespace
+std::string fitting_lines(const std::string& text, const std::string& hint, int rows) {
+  std::string kept;
+  int lines = 1;
+  for (size_t at = 0; at < text.size() && lines < std::max(rows, 1); ++lines) {
+    const size_t end = text.find('\n', at) + 1;
+    kept += text.substr(at, end - at);
+    at = end;
+  }
+  return hint.empty() ? kept : kept + hint + "\n";
+}
 
 std::string watch_screen(const run::RunStatus& status, const page::History& history,
                          const page::Terminal& terminal, int rows) {
   const auto fit = [&](const std::string& line) { return run::fitted(line, terminal.columns) + "\n"; };
   std::string out = fit(fmt::format("{}: {}  {}", status.directory, status.state, steps_text(status)));
-  out += bar(status, terminal.columns) + fit(numbers(status, history)) + plot_of(history, terminal);
-  const std::string hint = run::fitted("Ctrl-C ends this view; the run goes on", terminal.columns);
-  // Whole lines, and the hint as the last one.
-  std::string kept;
-  int lines = 1;
-  for (size_t at = 0; at < out.size() && lines < std::max(rows, 1); ++lines) {
-    const size_t end = out.find('\n', at) + 1;
-    kept += out.substr(at, end - at);
-    at = end;
-  }
-  return may_go_on(status) ? kept + hint + "\n" : kept;
+  out += bar(status, terminal.columns) + fit(numbers_text(status, history)) + loss_plot(history, terminal);
+  return fitting_lines(
+      out, may_go_on(status) ? run::fitted("Ctrl-C ends this view; the run goes on", terminal.columns) : "",
+      rows);
 }
 
 std::string watch_line(const run::RunStatus& status, const page::History& history) {
   return fmt::format("{}: {}  {}  {}\n", status.directory, status.state, steps_text(status),
-                     numbers(status, history));
+                     numbers_text(status, history));
 }
 
 bool may_go_on(const run::RunStatus& status) {

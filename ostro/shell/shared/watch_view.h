@@ -19,6 +19,15 @@ std::string watch_screen(const run::RunStatus& status, const page::History& hist
 // The same numbers in one line, for a log.
 std::string watch_line(const run::RunStatus& status, const page::History& history);
 
+// Parts of these. "step 12 of 30".
+std::string steps_text(const run::RunStatus& status);
+// Loss, ETA, speed and so on, as far as they are known.
+std::string numbers_text(const run::RunStatus& status, const page::History& history);
+// Losses as curves; empty before the first step.
+std::string loss_plot(const page::History& history, const page::Terminal& terminal);
+// The first `rows` lines of a text; with a hint the last of them is that.
+std::string fitting_lines(const std::string& text, const std::string& hint, int rows);
+
 // Returns true when the run may still do steps: it has not ended, or only another host knows whether it has.
 bool may_go_on(const run::RunStatus& status);
 

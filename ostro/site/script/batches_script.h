@@ -25,10 +25,25 @@ function upgradeBatches(place) {
   const link = (inside, act) => $('button', {type: 'button', onclick: act}, ...inside);
   const documentButton = number => link(nameOf(number), () => { keep({document: String(number)}); draw(); one.scrollIntoView(); });
   const stepButton = number => link(['step ' + number], () => { keep({step: String(number)}); draw(); });
-  function drawStep(wanted) {
+  // A step that the page does not have, from a server that reads it now; its documents join the others.
+  async function fetchStep(wanted) {
+    const piece = await load(id + '-step-' + wanted), places = piece.documents.map((d, i) => {
+      let at = data.documents.findIndex(known => known.component === d.component && known.row === d.row);
+      if (at < 0) at = data.documents.push(d) - 1;
+      if (piece.shown && piece.shown[i] !== null) data.documents[at].text = piece.shown[i];
+      return at;
+    });
+    for (const [number, sequences] of piece.steps)
+      data.steps.push([number, sequences.map(([c, sequence, spans]) => [c, sequence, spans.map(([d, ...rest]) => [places[d], ...rest])])]);
+    data.steps.sort((a, b) => a[0] - b[0]);
+  }
+  async function drawStep(wanted) {
+    said.textContent = '';
+    if (data.demand && wanted >= data.first && wanted <= data.last && !data.steps.some(s => s[0] === wanted))
+      try { await fetchStep(wanted); } catch (error) { said.textContent = error.message; }
     const steps = data.steps, at = steps.find(s => s[0] >= wanted) || steps[steps.length - 1];
     step.value = at[0];
-    said.textContent = at[0] === wanted ? '' : 'The page has no step ' + wanted + '; this is the next one.';
+    if (at[0] !== wanted) said.textContent += ' The page has no step ' + wanted + '; this is the next one.';
     list.replaceChildren($('h3', {}, 'Step ' + at[0]), $('div', {className: 'scroll'}, $('table', {},
         $('thead', {}, $('tr', {}, ...['row', 'component', 'sequence', 'documents'].map(h => $('th', {scope: 'col'}, h)))),
         $('tbody', {}, ...at[1].map(([c, sequence, spans], row) => $('tr', {}, $('td', {className: 'n'}, String(row)), $('td', {}, component(c)), $('td', {className: 'n'}, String(sequence)),
@@ -44,7 +59,7 @@ function upgradeBatches(place) {
     one.replaceChildren($('h3', {}, 'Document ', ...nameOf(number)), tableOf(['what', 'value'], facts), $('h3', {}, 'Where it is used'), $('p', {}, d.all_uses + ' times' + (d.all_uses > d.uses.length ? '; the first ' + d.uses.length + ' are' : '') + ':'), uses);
     if (data.components[d.component][2]) {
       one.append($('h3', {}, 'The beginning of its text'), text);
-      try { text.textContent = (await load(id + '-texts'))[number]; } catch (error) { text.textContent = error.message; }
+      try { text.textContent = d.text ?? (await load(id + '-texts'))[number]; } catch (error) { text.textContent = error.message; }
     }
     scrollable();
   }
@@ -57,14 +72,14 @@ function upgradeBatches(place) {
   async function draw() {
     if (!await ready()) return;
     const now = state();
-    drawStep(Math.trunc(+now.get('step')) || data.first);
+    await drawStep(Math.trunc(+now.get('step')) || data.first);
     drawMatches(now.get('find') || '');
     await drawDocument(now.get('document') === null ? -1 : Math.trunc(+now.get('document')));
   }
   const move = by => async () => {
     if (!await ready()) return;
-    const i = data.steps.findIndex(s => s[0] >= +step.value), next = data.steps[Math.max(0, Math.min(data.steps.length - 1, i + by))];
-    keep({step: String(next[0])});
+    const i = data.steps.findIndex(s => s[0] >= +step.value), next = data.steps[Math.max(0, Math.min(data.steps.length - 1, i + by))][0];
+    keep({step: String(data.demand ? Math.max(data.first, Math.min(data.last, +step.value + by)) : next)});
     draw();
   };
   go.onclick = () => { keep({step: step.value}); draw(); };

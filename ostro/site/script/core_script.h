@@ -20,7 +20,7 @@ const byId = id => document.getElementById(id);
 const loaded = {}, asked = {};
 window.ostro_data = (name, value) => { loaded[name] = value; };
 function load(name) {
-  if (!/^(run|batches)-\d+(-texts)?$/.test(name)) return Promise.reject(new Error('no such data'));
+  if (!/^(run|batches)-\d+(-texts|-step-\d+)?$/.test(name)) return Promise.reject(new Error('no such data'));
   return asked[name] = asked[name] || new Promise((good, bad) => {
     const script = $('script', {src: 'data/' + name + '.js'}), missing = () => bad(new Error('data/' + name + '.js cannot be read'));
     script.onload = () => name in loaded ? good(loaded[name]) : missing();
@@ -86,10 +86,30 @@ function sha256(bytes) {
 
 // What is wider than its place can be scrolled by keys, too.
 function scrollable() {
+  let tables = 0;
   for (const box of document.querySelectorAll('.scroll, pre')) if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) {
     box.tabIndex = 0;
-    if (box.className === 'scroll') { box.setAttribute('role', 'region'); box.setAttribute('aria-label', 'table'); }
+    if (box.className === 'scroll') { box.setAttribute('role', 'region'); box.setAttribute('aria-label', 'table ' + ++tables); }
   }
+}
+// A page of a lab that is not done is followed by the next one, where the server still answers.
+function follow() {
+  const main = document.querySelector('main'), seen = main.dataset.live;
+  if (!seen) return;
+  setTimeout(async () => {
+    try {
+      const answer = await fetch(location.href, {cache: 'no-store'});
+      const next = answer.ok && new DOMParser().parseFromString(await answer.text(), 'text/html'), body = next && next.querySelector('main');
+      if (body && body.dataset.live !== seen) {
+        for (const known of [asked, loaded]) for (const name of Object.keys(known)) delete known[name];
+        document.querySelector('header').replaceWith(next.querySelector('header'));
+        main.replaceWith(body);
+        start();
+        return;
+      }
+    } catch { /* it stays as it is */ }
+    follow();
+  }, 2000);
 }
 function start() {
   for (const table of document.querySelectorAll('table[data-table]')) upgradeTable(table);
@@ -98,6 +118,7 @@ function start() {
   for (const place of document.querySelectorAll('[data-batches]')) upgradeBatches(place);
   if (byId('diff')) upgradeDiff();
   scrollable();
+  follow();
 }
 )js";
 

@@ -16,9 +16,9 @@ function differences(a, b) {
   const one = flat(a, '', new Map()), two = flat(b, '', new Map()), names = [...new Set([...one.keys(), ...two.keys()])].sort();
   return names.filter(name => one.get(name) !== two.get(name)).map(name => [name, one.get(name) ?? 'absent', two.get(name) ?? 'absent']);
 }
-const kCompared = ['batch', 'tokens', 'loss', 'leaves', 'state'];
-const kMeans = {batch: 'the batch', tokens: 'the number of tokens', loss: 'the loss', leaves: 'what the leaves gave', state: 'the state behind it'};
-const isOfData = name => /^(data\.|trainer\.seed$|trainer\.train_batch_size$|model\.seq_len$)/.test(name);
+// kRules comes from the program (run_diff_rules_json), which decides the same in a terminal.
+const kCompared = kRules.compared.map(c => c[0]), kMeans = Object.fromEntries(kRules.compared), kWords = kRules.words;
+const isOfData = name => kRules.ofData.some(of => of.endsWith('.') ? name.startsWith(of) : name === of);
 function tableOf(heads, rows) {
   return $('div', {className: 'scroll'}, $('table', {}, $('thead', {}, $('tr', {}, ...heads.map(h => $('th', {scope: 'col'}, h)))), $('tbody', {}, ...rows.map(row => $('tr', {}, ...row.map(cell => $('td', {}, String(cell).slice(0, 2000))))))));
 }
@@ -41,18 +41,17 @@ function firstDifference(a, b) {
 function reasons(found, options, identity, amends) {
   const out = [], data = options.filter(o => isOfData(o[0])), others = options.filter(o => !isOfData(o[0])), list = some => plain(some.map(o => o[0] + ' (' + o[1] + ', ' + o[2] + ')').join('; ').slice(0, 2000));
   if (found.fields.includes('batch')) {
-    if (identity.some(i => i[0] === 'data')) out.push('The two have other data.');
-    if (data.length) out.push('Options of data or order differ: ' + list(data) + '.');
+    if (identity.some(i => i[0] === 'data')) out.push(kWords.otherData);
+    if (data.length) out.push(kWords.dataOptions + list(data) + '.');
   }
   if (found.fields.some(name => name !== 'batch')) {
-    if (!found.fields.includes('batch')) out.push(found.fields.includes('loss') ? 'The batch is the same, and the loss is another: the parameters before the step, or the programs, differ.' :
-        'Batch and loss are the same, and the state behind the step is another: what the optimizer does differs.');
-    if (identity.some(i => i[0] === 'initial')) out.push('They begin with other states.');
-    if (identity.some(i => i[0] === 'program')) out.push('The programs are others.');
-    if (others.length) out.push('Options differ: ' + list(others) + '.');
+    if (!found.fields.includes('batch')) out.push(found.fields.includes('loss') ? kWords.otherLoss : kWords.otherState);
+    if (identity.some(i => i[0] === 'initial')) out.push(kWords.otherStart);
+    if (identity.some(i => i[0] === 'program')) out.push(kWords.otherPrograms);
+    if (others.length) out.push(kWords.options + list(others) + '.');
   }
-  for (const [name, entry] of amends) out.push(plain(name) + ' was amended behind step ' + entry.step + ': ' + plain(Object.keys(entry.difference || {}).join(', ')) + '.');
-  if (!out.length) out.push('Nothing that the chains say explains it: one of the two was computed wrongly, or changed.');
+  for (const [name, entry] of amends) out.push(plain(name) + kWords.amended + entry.step + ': ' + plain(Object.keys(entry.difference || {}).join(', ')) + '.');
+  if (!out.length) out.push(kWords.unexplained);
   return out;
 }
 function upgradeDiff() {
@@ -66,7 +65,7 @@ function upgradeDiff() {
     try {
       const [one, two] = await Promise.all([chainOf(a.value), chainOf(b.value)]);
       const [from, to] = [one, two].map(chain => chain[0].entry), options = differences(from.config, to.config);
-      const identity = ['numerics', 'numerics_options', 'program', 'data', 'tokenizer', 'initial', 'fork', 'format'].filter(k => JSON.stringify(from[k]) !== JSON.stringify(to[k])).map(k => [k, readable(from[k]), readable(to[k])]);
+      const identity = kRules.identity.filter(k => JSON.stringify(from[k]) !== JSON.stringify(to[k])).map(k => [k, readable(from[k]), readable(to[k])]);
       const at = firstDifference(one, two), why = $('ul', {id: 'why'});
       if (!at.common) answer.textContent = 'The two have no step in common.';
       else if (at.step === null) answer.textContent = 'Equal: all ' + at.common + ' steps that both have, ' + at.first + ' to ' + at.last + '.';
