@@ -28,10 +28,10 @@ std::string first_open(const lab::LabState& state) {
   return "";
 }
 
-// The report in the lab's folder, if there is one: made again and compared.
+// The report where the plan has it, if there is one: made again and compared.
 Status check_report(const Context& context, const lab::Plan& plan, const lab::LabState& state,
                     lab::LabCheck& out) {
-  const std::string folder = io::join_path(plan.directory(), "report");
+  const std::string folder = plan.report_folder();
   ASSIGN_OR_RETURN(const bool exists, context.fs.exists(folder));
   if (!exists) return {};
   if (!state.is_done()) {

@@ -103,6 +103,22 @@ Status check_place(const Places& places) {
   return {};
 }
 
+// Of options that say how steps are done: those that would have no effect.
+Status check_effects(const Places& places, int64_t workers, bool dry_run) {
+  if (workers != -1 && (workers < 1 || workers > kMostWorkers))
+    return invalid_argument(fmt::format("--workers {}: use 1 to {}", workers, kMostWorkers));
+  if (workers != -1 && places.place != "local")
+    return invalid_argument(fmt::format(
+        "--workers: is of trainings in this process, and --place {} trains elsewhere, as the plan "
+        "says; leave out one of them",
+        places.place));
+  if (dry_run && workers != -1)
+    return invalid_argument("--workers: --dry_run does no step; leave out one of them");
+  if (dry_run && places.place != "local")
+    return invalid_argument("--place: --dry_run does no step; leave out one of them");
+  return {};
+}
+
 // Null: here.
 Result<std::unique_ptr<lab::Cluster>> open_place(io::FileSystem& fs, const Places& places) {
   const int cpus = static_cast<int>(places.cpus.value_or(1));
@@ -154,7 +170,8 @@ int lab_run(Args args) {
               "do up to N steps side by side, each in a process with its share of the threads; what they "
               "print is in the folder logs. The outputs are those of -j 1");
   args.option("--workers", &workers, "N",
-              "train with N workers in this process, whatever the plan says; they change no bit (default: as "
+              "with local: train with N workers in this process, whatever the plan says; they change no bit "
+              "(default: as "
               "the plan says)");
   args.option(
       "--place", &places.place, "PLACE",
@@ -185,8 +202,6 @@ int lab_run(Args args) {
     return report_error(invalid_argument("--pin: --dry_run writes nothing; leave out one of them"));
   if (jobs < 1 || jobs > kMostJobs)
     return report_error(invalid_argument(fmt::format("-j {}: use 1 to {}", jobs, kMostJobs)));
-  if (workers != -1 && (workers < 1 || workers > kMostWorkers))
-    return report_error(invalid_argument(fmt::format("--workers {}: use 1 to {}", workers, kMostWorkers)));
   if (!(request.audit >= 0 && request.audit <= 1))
     return report_error(invalid_argument(
         fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
@@ -195,6 +210,8 @@ int lab_run(Args args) {
   if (!request.by.empty() && request.audit <= 0)
     return report_error(invalid_argument("--by: goes with --audit SHARE; give both, or leave it out"));
   if (const Status good = check_place(places); !good.ok()) return report_error(good.error());
+  if (const Status good = check_effects(places, workers, dry_run); !good.ok())
+    return report_error(good.error());
   request.every_byte = check == "full";
   request.jobs = static_cast<int>(jobs);
   Context context = args.context();

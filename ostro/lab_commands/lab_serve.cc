@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "ostro/lab/drive/live_lab.h"
@@ -35,7 +36,22 @@ struct MadeSite {
   lab::Plan plan;
   lab::LiveLab lab;
   site::Site site;
+  std::map<std::string, std::string> asked = {};  // steps that browsers asked for, by the file's name
 };
+
+constexpr size_t kMostAsked = 64;  // of them; a step of a large batch takes seconds to read
+
+// A file of data that the site does not have: one step of a run.
+Result<std::optional<std::string>> asked_step(const Context& context, MadeSite& made, bool texts,
+                                              const std::string& name) {
+  if (const auto known = made.asked.find(name); known != made.asked.end())
+    return std::optional(known->second);
+  ASSIGN_OR_RETURN(std::optional<std::string> script,
+                   site::batch_step_script(context, made.plan, made.lab.state, made.site, texts, name));
+  if (made.asked.size() >= kMostAsked) made.asked.clear();
+  if (script) made.asked[name] = *script;
+  return script;
+}
 
 // Until a signal comes.
 Status serve(const Context& context, const std::string& file, const std::string& listen,
@@ -44,18 +60,18 @@ Status serve(const Context& context, const std::string& file, const std::string&
   std::unique_ptr<MadeSite> last;
   const SiteServer::Make make = [&](const std::string& folder) -> Status {
     ASSIGN_OR_RETURN(lab::Plan plan, lab::read_plan(context.fs, file));
-    auto next = std::make_unique<MadeSite>(MadeSite{std::move(plan), {}, {}});
+    auto next = std::make_unique<MadeSite>(MadeSite{std::move(plan), {}, {}, {}});
     ASSIGN_OR_RETURN(next->lab, lab::look_live(context, next->plan));
     request.live = &next->lab;
     ASSIGN_OR_RETURN(next->site, site::write_site(context, next->plan, next->lab.state, request, folder));
     last = std::move(next);
     return {};
   };
-  return serve_pages(
-      context, listen, make, [&](const std::string& name) -> Result<std::optional<std::string>> {
-        if (!last) return std::optional<std::string>();
-        return site::batch_step_script(context, last->plan, last->lab.state, last->site, request.texts, name);
-      });
+  return serve_pages(context, listen, make,
+                     [&](const std::string& name) -> Result<std::optional<std::string>> {
+                       if (!last) return std::optional<std::string>();
+                       return asked_step(context, *last, request.texts, name);
+                     });
 }
 
 }  // namespace

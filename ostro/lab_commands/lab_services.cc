@@ -8,11 +8,12 @@ namespace ostro::cli {
 lab::Services lab_services(const Context& context, const data::BuildSettings& build,
                            const std::vector<std::string>& argv, std::optional<int64_t> workers) {
   return {.build = build,
-          .train = [&context, &argv, workers](const train::TrainConfig& config, bool amend,
-                                              std::optional<int64_t> planned) {
-            return train_here(context.on(config.trainer.device), config, argv, {}, amend,
-                              workers ? workers : planned);
-          },
+          .train =
+              [&context, &argv, workers](const train::TrainConfig& config, bool amend,
+                                         std::optional<int64_t> planned) {
+                return train_here(context.on(config.trainer.device), config, argv, {}, amend,
+                                  workers ? workers : planned);
+              },
           .version = program_version()};
 }
 

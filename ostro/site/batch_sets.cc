@@ -19,6 +19,7 @@ constexpr size_t kMostUses = 60;          // that are listed for a document
 constexpr int64_t kStretches = 60;        // of the mixture
 constexpr int64_t kTextTokens = 1000;
 constexpr size_t kTextBytes = 2000;
+constexpr size_t kKeyDigits = 16;
 
 // Reads the batches of one run.
 class Reader {
@@ -208,7 +209,7 @@ bool BatchSet::has_texts() const {
 std::string BatchSet::json() const {
   nlohmann::json out = {
       {"seq_len", seq_len}, {"first", first}, {"last", last}, {"every", every}, {"texts", has_texts()}};
-  if (on_demand) out["demand"] = true;
+  if (on_demand) out["demand"] = key;
   for (const ComponentOf& c : components) out["components"].push_back({c.name, c.store, c.shows_texts});
   for (const StepOf& step : steps) {
     auto sequences = nlohmann::json::array();
@@ -257,6 +258,7 @@ Result<std::vector<BatchSet>> find_batch_sets(const Context& context, LabFacts& 
     if (is_new) {
       out.push_back(std::move(**found));
       out.back().id = "batches-" + std::to_string(out.size());
+      out.back().key = hash.substr(0, kKeyDigits);
     }
     BatchSet& set = out[place->second];
     set.runs.push_back(run.name);

@@ -49,7 +49,8 @@ struct ComponentOf {
 
 // The batches of one run, and of all others that have the same.
 struct BatchSet {
-  std::string id;                 // "batches-1"
+  std::string id;                 // "batches-1": its place among the sets of the lab as it is now
+  std::string key;                // what it has, hashed: another set may get the id as the lab goes on
   std::vector<std::string> runs;  // names
   int64_t seq_len = 0, first = 0, last = 0, every = 1;
   std::vector<ComponentOf> components;

@@ -128,7 +128,7 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   Site made;
   for (BatchSet& set : sets) {
     set.on_demand = request.live != nullptr && set.every > 1;
-    made.batches[set.id] = set.runs[0];
+    made.batches[set.id] = {set.runs[0], set.key, set.first, set.last};
   }
   Writer writer(context, facts, folder, request.live);
   paper::Report report;
@@ -158,23 +158,26 @@ Status write_live_page(const Context& context, const lab::Plan& plan, const lab:
 Result<std::optional<std::string>> batch_step_script(const Context& context, const lab::Plan& plan,
                                                      const lab::LabState& state, const Site& site, bool texts,
                                                      const std::string& name) {
-  // data/SET-step-N.js
+  // data/SET-KEY-step-N.js
   const std::string begin = "data/", middle = "-step-", end = ".js";
   const size_t at = name.find(middle);
   if (!name.starts_with(begin) || !name.ends_with(end) || at == std::string::npos)
     return std::optional<std::string>();
-  const std::string set = name.substr(begin.size(), at - begin.size());
+  const std::string asked = name.substr(begin.size(), at - begin.size());
   const std::string number = name.substr(at + middle.size(), name.size() - at - middle.size() - end.size());
-  const auto run = site.batches.find(set);
-  if (run == site.batches.end() || number.empty() || number.size() > 15 ||
+  const auto found = std::find_if(site.batches.begin(), site.batches.end(),
+                                  [&](const auto& set) { return asked == set.first + "-" + set.second.key; });
+  if (found == site.batches.end() || number.empty() || number.size() > 15 ||
       number.find_first_not_of("0123456789") != std::string::npos)
     return std::optional<std::string>();
-  ASSIGN_OR_RETURN(const auto batch,
-                   find_batch(context, plan, state, run->second, std::stoll(number), texts));
+  const AskedBatches& set = found->second;
+  const int64_t step = std::stoll(number);
+  if (step < set.first || step > set.last) return std::optional<std::string>();
+  ASSIGN_OR_RETURN(const auto batch, find_batch(context, plan, state, set.run, step, texts));
   if (!batch) return std::optional<std::string>();
   auto json = nlohmann::json::parse(batch->json());
   if (batch->has_texts()) json["shown"] = nlohmann::json::parse(batch->texts_json());
-  return std::optional(data_script(set + middle + number, json.dump(-1, ' ', /*ensure_ascii=*/true)));
+  return std::optional(data_script(asked + middle + number, json.dump(-1, ' ', /*ensure_ascii=*/true)));
 }
 
 }  // namespace ostro::site

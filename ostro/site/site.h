@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "ostro/context/context.h"
-#include "ostro/lab/drive/live_lab.h"
 #include "ostro/lab/drive/driver.h"
+#include "ostro/lab/drive/live_lab.h"
 #include "ostro/lab/report/report.h"
 
 namespace ostro::site {
@@ -29,10 +29,16 @@ struct SiteRequest {
   std::optional<std::vector<lab::ReportFile>> report = {};
 };
 
+// A page of batches whose other steps can be asked for.
+struct AskedBatches {
+  std::string run, key;  // one whose batches it has; BatchSet::key
+  int64_t first = 0, last = 0;
+};
+
 struct Site {
   int64_t files = 0;
   std::string missing;  // why the paper is not there in its PDF; empty: it is, or there is none
-  std::map<std::string, std::string> batches = {};  // "batches-1" -> a run whose batches it has
+  std::map<std::string, AskedBatches> batches = {};  // by the page's name, "batches-1"
 };
 
 // Writes the pages into the folder `out`, index.html first. What an earlier site has written there
@@ -46,8 +52,9 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
 Status write_live_page(const Context& context, const lab::Plan& plan, const lab::LiveLab& lab,
                        const std::string& out);
 
-// The file of data "data/batches-1-step-7.js" of a site that was written with `live`: the sequences of one
-// step and their documents. Nothing for another name, or a step that the runs of that page do not have.
+// The file of data "data/batches-1-KEY-step-7.js" of a site that was written with `live`: the sequences of
+// one step and their documents. Nothing for another name, a step that the runs of that page do not have, and
+// the key of a page that an earlier site had under this name. Nothing is opened for these.
 Result<std::optional<std::string>> batch_step_script(const Context& context, const lab::Plan& plan,
                                                      const lab::LabState& state, const Site& site, bool texts,
                                                      const std::string& name);

@@ -2,7 +2,7 @@
 each step (ostro/lab/places/ray_tasks.cc), and takes what the step gave from the task's folder.
 
 Exit status: 0 when the process has ended by itself, with a line that says how; 3, with a reason, when it lost its place, so that
-another attempt makes sense; 1 with one line "error: ..." when there can be no process. Killed, or with its parent gone, it
+another attempt makes sense, or was no longer wanted before it had one; 1 with one line "error: ..." when there can be no process. Killed, or with its parent gone, it
 leaves nothing behind: Ray ends the actor, and that its process."""
 
 import argparse
@@ -54,10 +54,13 @@ async def follow(args):
     actor = ray.remote(place.Place).options(max_restarts=0, max_concurrency=2, **options).remote()
     spec = {"program": args.program, "command": ["lab", "step", args.task], "folder": os.getcwd(), "environment": environment(args)}
     where, last, told = None, [], False
+    stop = os.path.join(os.path.dirname(args.task), "stop")
     stream = actor.run.options(num_returns="streaming").remote(spec)
     try:
         async for kind, value in _with_looks(stream):
             if kind == "look":
+                if not where and os.path.exists(stop):  # nobody else reads it yet
+                    return LOST, "the step had no place yet when it was no longer wanted"
                 if where and not told and where["node"] in cluster.draining():
                     told = True
                     actor.signal.remote(signal.SIGTERM)
@@ -70,9 +73,10 @@ async def follow(args):
             elif kind == "exit":
                 at = f"the process of the step on node {where['address']}"
                 said = f" ({' '.join(last)})" if last else ""
-                if value < 0:
-                    return LOST, f"{at} was killed by signal {-value}{said}"
-                return 0, f"{at} ended with status {value}{said}"
+                how = f"was killed by signal {-value}" if value < 0 else f"ended with status {value}"
+                if told:
+                    return LOST, f"{at}, which Ray drains, {how}{said}"
+                return 0, f"{at} {how}{said}"
         return LOST, "an actor ended before its process"
     except exceptions.RayError as error:
         first = str(error).strip().split("\n", 1)[0][:200]

@@ -68,9 +68,14 @@ class Browser:
         return out["result"].get("value")
 
     def until(self, script, turns=3000):
+        """Whether the expression becomes true. A page that is left while it is asked is asked again, as the next one."""
         for _ in range(turns):
-            if self.run(script):
-                return True
+            try:
+                if self.run(script):
+                    return True
+            except RuntimeError as error:
+                if "navigated" not in str(error):
+                    raise
             time.sleep(0.02)
         return False
 

@@ -110,8 +110,10 @@ def check_faults(ostro, top, slurm, wanted):
         beside = lab.start("step", task)
         check(beside.returncode == 1 and len(processes_of(lab)[task]) == 1, f"a second process: {beside.returncode} {beside.stdout}{beside.stderr}")
         break
-    environment = next((lab.top / "small.lab/jobs").glob("*/environment"))
-    check(SECRET in environment.read_text() and environment.stat().st_mode & 0o777 == 0o600, f"{environment}")
+    for task in processes_of(lab):  # a job has read its secrets, and removed their file
+        check(not pathlib.Path(task).with_name("environment").exists(), f"{task}: the file environment is still there")
+    for environment in (lab.top / "small.lab/jobs").glob("*/environment"):  # of a job that waits
+        check(environment.stat().st_mode & 0o777 == 0o600, f"{environment}")
     for pid in first:
         check(SECRET not in pathlib.Path(f"/proc/{pid}/cmdline").read_text(), "a secret is in the arguments")
     kill_process(first[0])
@@ -128,7 +130,7 @@ def check_faults(ostro, top, slurm, wanted):
     placed.wait_for(lambda: sum("goes on with what an earlier" in text for text in placed.logs().values()) == 2, "the jobs of the first driver")
     check(len(slurm.jobs()) == jobs, "another job for a step that has one")
     placed.process.send_signal(signal.SIGINT)
-    placed.wait_for(lambda: len(list((lab.top / "small.lab/jobs").glob("*/stop"))) == 2, "the wish to stop")
+    placed.wait_for(lambda: placed.process.poll() is not None or len(list((lab.top / "small.lab/jobs").glob("*/stop"))) == 2, "the wish to stop")
     placed.open_gate(11)
     check(placed.end(75) == "stopped; the same command goes on", "Ctrl-C")
     check(slurm.running() == [] and not processes_of(lab), f"jobs {slurm.running()} are left")

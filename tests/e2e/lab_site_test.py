@@ -396,6 +396,7 @@ def use_batches(tab, lab, run):
     tab.key("#later")
     check(tab.until("document.querySelector('#sequences h3').textContent === 'Step 2'"), tab.run("location.hash"))
     state = tab.run("location.hash")
+    check(re.search(r"document=\d+%3A\d+", state), f"the address has no component and row: {state}")
     tab.reload()
     check(tab.until("document.querySelector('#sequences h3') && document.querySelector('#document h3')") and tab.run("location.hash") == state, "after a reload")
     # A document of the source without a mark has no text.

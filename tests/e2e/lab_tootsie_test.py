@@ -432,6 +432,25 @@ def check_whole(args):
                 say("NOT RUN: HTML and PDF: neither .venv nor python3 has Typst")
 
 
+def check_states(lab):
+    """A state of an earlier phase is evaluated with the model of that phase: what later phases change of it does not count."""
+    losses = {}
+    rope = ", model.rope: {type: llama3, theta: 500000, factor: 8, original_max_position_embeddings: 8192}"
+    for name, more in (("one_rope", ""), ("two_ropes", rope)):
+        plan = SMALL[:SMALL.index("  side:")].replace("lab: small", f"lab: {name}").replace("optimizer.decay: 1.0", f"optimizer.decay: 1.0{more}")
+        (lab.top / "states.yaml").write_text(plan + "  kept: {eval: {of: $base, at: kept}}\n")
+        done = lab.start("lab", "run", "states.yaml")
+        check(done.returncode == 0, done.stdout + done.stderr[-2000:])
+        found, = (lab.top / f"{name}.lab/out").glob("*/evaluation.json")
+        evaluation = json.loads(found.read_text())
+        losses[name] = {one["step"]: one["loss"] for one in (*evaluation["earlier"], evaluation)}
+    one, two = losses["one_rope"], losses["two_ropes"]
+    check(sorted(one) == sorted(two) and 4 in one and 6 in one, f"states of steps {sorted(one)} and {sorted(two)}")
+    check(one[4] == two[4], f"the state of the first phase, evaluated before the second rope: {one[4]}, and behind it: {two[4]}")
+    check(one[6] != two[6], "control: the second rope changes no loss")
+    print("states of a training in phases are evaluated with the models of their phases")
+
+
 def check_errors(lab):
     def error(old, new, wanted):
         check(SMALL.count(old) == 1, f"the plan has {SMALL.count(old)} times {old!r}")
@@ -488,6 +507,7 @@ def main():
         check_table(lab)
         check_controls(lab)
         check_errors(lab)
+        check_states(lab)
         check_corpus(lab)
         if seed.full():
             (pathlib.Path(folder) / "kills").mkdir()

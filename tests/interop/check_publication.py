@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a publication of `ostro lab publish` with the packages that others read such files with: its RO-Crate by rocrate, its
 Croissant by mlcroissant (both of PyPI). What they find there must be what publication.json says: files with their SHA-256, steps,
-sources with licences. Changed files are the negative control.
+sources with licences. Files with a changed or removed hash, name or licence are the negative controls.
 
     check_publication.py --ostro PROGRAM [--python FOLDER] [--log FILE]
 
@@ -14,6 +14,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 from lab_publish_test import make_lab  # noqa: E402
@@ -43,18 +44,49 @@ def read(python, program, path):
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else done.stderr.splitlines()[-1:]
 
 
+# Written after the manifest of files, so the crate has no hash of them.
+OTHERS = ("ro-crate-metadata.json", "croissant.json", "provenance.json", "provenance.intoto.jsonl")
+
+
+def as_list(value):
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def crate_faults(found, manifest):
+    """In what the crate that was read differs from publication.json."""
+    faults = []
+    for file, sums in manifest["files"].items():
+        entity = found["entities"].get(file) or found["entities"].get(urllib.parse.quote(file), {})
+        if file not in OTHERS and (entity.get("name"), entity.get("sha256")) != (file, sums["sha256"]):
+            faults.append(f"{file}: has the name {entity.get('name')} and the SHA-256 {entity.get('sha256')}, and {sums['sha256']} was published")
+    licences = {name: step["licence"] for name, step in manifest["steps"].items() if step.get("licence")}
+    given = {e["name"].removeprefix("what ").removesuffix(" gave"): e["license"] for e in found["entities"].values()
+             if "license" in e and str(e.get("name")).startswith("what ")}
+    if given != licences:
+        faults.append(f"licences of steps: {given}, published {licences}")
+    return faults
+
+
+def croissant_faults(found, manifest):
+    """In what the files of sources that were read differ from publication.json."""
+    sources = {name: step for name, step in manifest["steps"].items() if step["kind"] == "source"}
+    wanted = sorted((f"{name}: {file['path']}", file["path"], file["sha256"]) for name, step in sources.items() for file in step["files"])
+    given = sorted((name, file["url"], file["sha256"]) for name, file in found["files"].items())
+    faults = [] if given == wanted and wanted else [f"files of sources: {given}, published {wanted}"]
+    licences = {step["licence"] for step in sources.values()}
+    if set(as_list(found["licences"])) != licences:
+        faults.append(f"licences: {found['licences']}, published {sorted(licences)}")
+    return faults
+
+
 def check_crate(python, published, manifest):
     found = read(python, CRATE, published)
     check(isinstance(found, dict), f"rocrate does not read it: {found}")
+    faults = crate_faults(found, manifest)
+    check(not faults, f"the crate: {faults[:5]}")
     entities = found["entities"]
-    missing = [file for file in manifest["files"] if file not in entities and file not in ("ro-crate-metadata.json",)
-               and file not in ("croissant.json", "provenance.json", "provenance.intoto.jsonl")]
-    check(not missing, f"files that the crate lacks: {missing[:5]}")
-    wrong = [file for file, sums in manifest["files"].items() if file in entities and "sha256" in entities[file]
-             and entities[file]["sha256"] != sums["sha256"]]
-    check(not wrong, f"other hashes in the crate: {wrong}")
-    hashed = sum("sha256" in entities.get(file, {}) for file in manifest["files"])
-    check(hashed > 10, f"only {hashed} files of the crate have a hash")
+    hashed = len([file for file in manifest["files"] if file not in OTHERS])
+    check(hashed > 10, f"only {hashed} files were published")
     actions = [e for e in entities.values() if e.get("@type") == "CreateAction"]
     check(len(actions) >= len([s for s in manifest["steps"].values() if s["kind"] != "source"]), f"{len(actions)} actions")
     return f"rocrate: {len(entities)} entities, {hashed} files with their SHA-256, {len(actions)} actions"
@@ -64,10 +96,41 @@ def check_croissant(python, published, manifest):
     found = read(python, CROISSANT, published / "croissant.json")
     check(isinstance(found, dict), f"mlcroissant does not read it: {found}")
     check(not found["errors"], found["errors"])
-    wanted = {file["sha256"] for step in manifest["steps"].values() for file in step.get("files", [])}
-    hashes = {file["sha256"] for file in found["files"].values()}
-    check(hashes == wanted and wanted, f"files of sources: {sorted(hashes)}, published {sorted(wanted)}")
+    faults = croissant_faults(found, manifest)
+    check(not faults, f"the croissant: {faults}")
     return f"mlcroissant: {len(found['files'])} files of sources with their SHA-256"
+
+
+def with_change(path, change, found):
+    """What `found` reads of a JSON file of which one node was changed; then the file is as it was."""
+    good = path.read_text()
+    whole = json.loads(good)
+    change(whole)
+    path.write_text(json.dumps(whole))
+    out = found()
+    path.write_text(good)
+    return out
+
+
+def check_controls(python, published, manifest):
+    """Every changed or removed hash, name and licence is found."""
+    crate, croissant = published / "ro-crate-metadata.json", published / "croissant.json"
+    name = next(file for file in manifest["files"] if file not in OTHERS)
+    another = "0" * 64
+
+    def node_of(whole):
+        return next(node for node in whole["@graph"] if urllib.parse.unquote(node["@id"]) == name)
+
+    for what, change in (("a changed hash", lambda whole: node_of(whole).update(sha256=another)), ("no hash", lambda whole: node_of(whole).pop("sha256")),
+                         ("another name", lambda whole: node_of(whole).update(name="other")),
+                         ("another licence", lambda whole: next(node for node in whole["@graph"] if node["@id"] != "./" and "license" in node).update(license="other"))):
+        found = with_change(crate, change, lambda: read(python, CRATE, published))
+        check(isinstance(found, list) or len(crate_faults(found, manifest)) == 1, f"control: a crate with {what} passes")
+    for what, change in (("a changed hash", lambda whole: whole["distribution"][0].update(sha256=another)),
+                         ("another path", lambda whole: whole["distribution"][0].update(contentUrl="other.txt")),
+                         ("another licence", lambda whole: whole.update(license=["other"]))):
+        found = with_change(croissant, change, lambda: read(python, CROISSANT, croissant))
+        check(isinstance(found, list) or found["errors"] or croissant_faults(found, manifest), f"control: a croissant with {what} passes")
 
 
 def main():
@@ -92,7 +155,8 @@ def main():
         program.run("lab", "publish", "plan.yaml", "--out", str(published))
         manifest = json.loads((published / "publication.json").read_text())
         said = [there.stdout.strip(), check_crate(python, published, manifest), check_croissant(python, published, manifest)]
-        # Controls: a crate that is none, and a file whose hash is no hash.
+        check_controls(python, published, manifest)
+        # And a crate that is none, and files without hashes.
         crate = published / "ro-crate-metadata.json"
         good = crate.read_text()
         crate.write_text(good.replace("ro-crate-metadata.json", "other.json"))

@@ -51,10 +51,10 @@ struct Plan {
   std::string name, question;
   std::vector<Step> steps;  // inputs first
   std::vector<Hypothesis> hypotheses;
-  std::vector<Query> queries;        // each gives one value
-  std::vector<Query> figures;        // each gives rows of points (FigureForm)
-  std::vector<Query> tables;         // each gives a table
-  std::string report;                // path of the report's text; empty: none
+  std::vector<Query> queries;  // each gives one value
+  std::vector<Query> figures;  // each gives rows of points (FigureForm)
+  std::vector<Query> tables;   // each gives a table
+  std::string report;          // path of the report's text; empty: none
   Products makes;
   std::set<std::string> show_texts;  // licences under which pages may show texts of sources
   std::optional<Price> price;

@@ -270,6 +270,13 @@ TEST_CASE(
   error("report: [a]\n", "report: expected a file, or a map");
   error("site: out\n", "site: expected a map");
   error("report: {paper: a.typ, out: r}\nsite: {out: ./r}\n", "site.out: is the folder of the report");
+  error("report: {paper: a.typ, out: r}\nsite: {out: r/pages}\n", "lie in each other");
+  error("site: {out: a.lab/report}\n", "site.out: is the folder of the report");
+  for (const char* folder : {"a.lab", "a.lab/out", "a.sanity.lab/x"})
+    error(fmt::format("report: {{out: {}}}\n", folder), "the folder of the lab");
+  for (const char* folder : {"a", "a/x", "b", "b/x"})
+    error(fmt::format("site: {{out: {}}}\n", folder), "meets the files of the source texts");
+  CHECK(plan_of_keys("report: {out: a.lab/report}\nsite: {out: a.lab/site}\n").ok());
 }
 
 }  // namespace

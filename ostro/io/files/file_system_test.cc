@@ -1,4 +1,5 @@
 #include "ostro/io/files/file_system.h"
+#include "ostro/io/files/below.h"
 
 #include <doctest/doctest.h>
 #include <stdlib.h>
@@ -268,6 +269,9 @@ TEST_CASE("paths") {
   CHECK(base_name("a/b") == "b");
   CHECK(clean_path("./a//b/./c/") == "a/b/c");
   CHECK(clean_path("//a") == "/a");
+  for (const char* below : {"a", "a/b.txt", "..a/b", "a/...", "s3:a"}) CHECK(stays_below(below));
+  for (const char* other : {"", "/a", ".", "..", "../a", "a/../b", "a/..", "./a", "a//b", "a/", "a/./b"})
+    CHECK_FALSE(stays_below(other));
 }
 
 TEST_CASE("a power cut keeps what was synced and nothing else for sure") {

@@ -124,6 +124,20 @@ class LabChecker {
     return {};
   }
 
+  // What is said of an output of which the list is there without the folder, or the other way around.
+  Result<std::string> half_of(const std::string& fingerprint) {
+    const std::string folder = output_folder(directory_, fingerprint),
+                      list = manifest_path(directory_, fingerprint);
+    ASSIGN_OR_RETURN(const bool has_folder, context_.fs.exists(folder));
+    ASSIGN_OR_RETURN(const bool has_list, context_.fs.exists(list));
+    if (has_folder == has_list) return std::string();
+    return fmt::format(
+        "{}: is gone, and {} is there, so nothing says whether the output is what it was. Put back a copy, "
+        "or "
+        "remove that too; `ostro lab run` does the step again",
+        has_list ? folder : list, has_list ? list : folder);
+  }
+
   // Of each fingerprint its last entry.
   Status check_outputs(const Journal& journal) {
     FileHashes hashes(context_.fs, io::join_path(directory_, "hashes.json"), every_byte_);
@@ -138,8 +152,11 @@ class LabChecker {
         add_fault(fmt::format("{}: fingerprint {} gave two different outputs (journal, \"conflict\")",
                               entry.step, short_hash(entry.fingerprint)));
       const auto there = check_output(context_.fs, directory_, entry.fingerprint, entry.manifest, hashes);
+      ASSIGN_OR_RETURN(const std::string half, half_of(entry.fingerprint));
       if (!there.ok())
         add_fault(fmt::format("{}: {}", entry.step, there.error().message()));
+      else if (!half.empty())
+        add_fault(fmt::format("{}: {}", entry.step, half));
       else
         ++(*there ? held : gone);
     }

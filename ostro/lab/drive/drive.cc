@@ -151,15 +151,18 @@ class Driver {
             .step = state.step->name,
             .fingerprint = state.fingerprint,
             .folder = folder,
+            .where = io::absolute_path("."),
             .seeds = lab_.gate.seeds(),
             .made = out_.made,
-            .argv = request_.argv};
+            .argv = request_.argv,
+            .version = lab_.services.version};
   }
 
-  // Makes the folder ready in which a step begins or goes on; `again`, behind an attempt that was lost.
+  // Makes the folder ready in which a step begins or goes on; `again`: another attempt may have worked in it.
+  // Where the journal has the step, what was there at first is damaged.
   Status ready(StepState state, const std::string& folder, bool again) {
     if (state.action == Action::kAudit) return begin_audit(lab_, state);
-    if (again && resumes(*state.step->kind)) {
+    if ((again || state.content.empty()) && resumes(*state.step->kind)) {
       ASSIGN_OR_RETURN(const bool begun, lab_.context.fs.exists(folder));
       if (begun) state.action = Action::kResume;
     }
@@ -190,8 +193,7 @@ class Driver {
     const auto waits = [&] {
       return do_elsewhere(
           lab_.context.fs, *request_.elsewhere, files, task_of(state, folder), resumes(*state.step->kind),
-          [&, again = false]() mutable { return ready(state, folder, std::exchange(again, true)); },
-          lab_.context.stop);
+          [&](bool again) { return ready(state, folder, again); }, lab_.context.stop);
     };
     RETURN_IF_ERROR(jobs_.start_waiting(i, waits, files.log));
     stages_[i] = Stage::kRunning;
@@ -214,7 +216,11 @@ class Driver {
         elsewhere ? sandboxed_there(lab_.context.fs, files) : is_sandboxed(*state.step->kind);
     finish(i, is_audit ? end_audit(lab_, out_.made, state, performed, request_.by)
                        : end_step(lab_, out_.made, state, performed, sandboxed));
-    if (elsewhere && state.action == Action::kSkip) (void)lab_.context.fs.remove_all(files.directory);
+    if (!elsewhere) return;
+    if (state.action == Action::kSkip)
+      (void)lab_.context.fs.remove_all(files.directory);
+    else if (state.action == Action::kFail)
+      (void)discard_answer(lab_.context.fs, files);
   }
 
   // Makes a state final.

@@ -24,6 +24,11 @@ Result<std::unique_ptr<io::FileLock>> lock_soon(io::FileSystem& fs, const TaskFi
 
 // The step itself. What it stands on must be what the process that asks has seen.
 Performed do_step(const Context& context, const Services& services, const StepTask& task, Status& sandboxed) {
+  if (services.version != task.version)
+    return invalid_argument(
+        fmt::format("step {}: this machine has version {} of ostro, and the command that asked for it has "
+                    "{}; install the same one, and run the lab again",
+                    task.step, services.version, task.version));
   ASSIGN_OR_RETURN(Plan plan, read_plan(context.fs, task.plan));
   plan.sanity = task.sanity;
   const Step* step = plan.find(task.step);
@@ -41,9 +46,7 @@ Performed do_step(const Context& context, const Services& services, const StepTa
   if (const std::string fingerprint = sha256_hex(recipe); fingerprint != task.fingerprint)
     return invalid_argument(fmt::format(
         "step {} has the fingerprint {} here, and had {} when it was asked for: the plan or a file of it was "
-        "changed meanwhile, or is another one here, or this machine has another version of ostro. Run the "
-        "lab "
-        "again",
+        "changed meanwhile, or is another one here. Run the lab again",
         task.step, fingerprint.substr(0, 12), task.fingerprint.substr(0, 12)));
   sandboxed = is_sandboxed(*step->kind);
   return perform(work, task.folder);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "ostro/base/log.h"
+#include "ostro/io/files/path.h"
 
 namespace ostro::lab {
 namespace {
@@ -16,15 +17,20 @@ namespace {
 constexpr int kMostLost = 4, kMostTaken = 200;
 constexpr std::chrono::milliseconds kLook{200}, kFirstRest{250}, kMostRest{30'000};
 
-bool is_same(const StepTask& a, const StepTask& b) {
-  return a.plan == b.plan && a.sanity == b.sanity && a.step == b.step && a.fingerprint == b.fingerprint &&
-         a.folder == b.folder;
+std::string placed(const StepTask& task, const std::string& path) {
+  return io::absolute_path(io::join_path(task.where, path));
 }
 
-// Waits until no process does the step; nothing when `stop` says so.
+// However the paths were typed, and wherever.
+bool is_same(const StepTask& a, const StepTask& b) {
+  return placed(a, a.plan) == placed(b, b.plan) && a.sanity == b.sanity && a.step == b.step &&
+         a.fingerprint == b.fingerprint && placed(a, a.folder) == placed(b, b.folder);
+}
+
+// Waits until no process does the step; nothing when `stop` says so. `waited`: there was one.
 Result<std::unique_ptr<io::FileLock>> lock_when_free(io::FileSystem& fs, const TaskFiles& files,
-                                                     const std::function<bool()>& stop) {
-  for (bool told = false;; told = true) {
+                                                     const std::function<bool()>& stop, bool& waited) {
+  for (bool told = false;; told = waited = true) {
     auto lock = lock_task(fs, files);
     if (lock.ok() || lock.error().code() != ErrorCode::kBusy) return lock;
     if (!told) log_info(fmt::format("waits for what does this step already: {}", lock.error().message()));
@@ -33,14 +39,26 @@ Result<std::unique_ptr<io::FileLock>> lock_when_free(io::FileSystem& fs, const T
   }
 }
 
-// What an earlier attempt at the same task gave. Failures are tried again.
+// What an earlier attempt at the same task gave, if its output is there. Failures are tried again.
 Result<std::optional<TaskAnswer>> earlier_answer(io::FileSystem& fs, const TaskFiles& files,
                                                  const StepTask& task) {
   ASSIGN_OR_RETURN(const std::optional<StepTask> before, read_task(fs, files));
   if (!before || !is_same(*before, task)) return std::optional<TaskAnswer>();
   std::optional<TaskAnswer> answer = read_answer(fs, files, before->attempt);
-  if (answer && !(answer->performed.ok() && *answer->performed)) answer.reset();
+  if (!answer || !answer->performed.ok() || !*answer->performed) return std::optional<TaskAnswer>();
+  ASSIGN_OR_RETURN(const bool there, fs.exists(placed(task, task.folder)));
+  if (!there) answer.reset();
   return answer;
+}
+
+// All but the lock, which the caller holds. A process that begins later finds no task.
+Status remove_files(io::FileSystem& fs, const TaskFiles& files) {
+  RETURN_IF_ERROR(fs.remove_all(files.task));
+  ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, fs.list(files.directory));
+  for (const io::DirEntry& entry : entries)
+    if (const std::string path = io::join_path(files.directory, entry.name); path != files.lock)
+      RETURN_IF_ERROR(fs.remove_all(path));
+  return {};
 }
 
 void rest(int times, const std::function<bool()>& stop) {
@@ -54,21 +72,25 @@ void rest(int times, const std::function<bool()>& stop) {
 }  // namespace
 
 Performed do_elsewhere(io::FileSystem& fs, const Cluster& cluster, const TaskFiles& files, StepTask task,
-                       bool saves, const std::function<Status()>& begin, const std::function<bool()>& stop) {
+                       bool saves, const std::function<Status(bool)>& begin,
+                       const std::function<bool()>& stop) {
   RETURN_IF_ERROR(fs.make_dirs(files.directory));
   ASSIGN_OR_RETURN(const std::optional<StepTask> before, read_task(fs, files));
   bool goes_on = false;
   if (before && is_same(*before, task)) {
     ASSIGN_OR_RETURN(goes_on, cluster.has(files));
+  } else if (before) {
+    RETURN_IF_ERROR(cluster.cancel_waiting(files));
   }
   if (goes_on) {
     task.attempt = before->attempt;
     RETURN_IF_ERROR(fs.remove_all(files.stop));
     log_info("goes on with what an earlier `ostro lab run` has begun");
   }
+  bool again = goes_on;
   for (int lost = 0, taken = 0;; goes_on = false) {
     if (!goes_on) {
-      ASSIGN_OR_RETURN(const auto lock, lock_when_free(fs, files, stop));
+      ASSIGN_OR_RETURN(const auto lock, lock_when_free(fs, files, stop, again));
       if (lock == nullptr) return std::optional<std::string>();
       ASSIGN_OR_RETURN(const std::optional<TaskAnswer> answer, earlier_answer(fs, files, task));
       if (answer) return answer->performed;
@@ -77,7 +99,8 @@ Performed do_elsewhere(io::FileSystem& fs, const Cluster& cluster, const TaskFil
       RETURN_IF_ERROR(fs.remove_all(files.stop));
       task.attempt = new_attempt();
       RETURN_IF_ERROR(write_task(fs, files, task));
-      RETURN_IF_ERROR(begin());
+      RETURN_IF_ERROR(begin(again));
+      again = true;
     }
     const auto end = cluster.attempt(files, saves, stop);
     const std::optional<TaskAnswer> answer = read_answer(fs, files, task.attempt);
@@ -87,7 +110,8 @@ Performed do_elsewhere(io::FileSystem& fs, const Cluster& cluster, const TaskFil
     if (!end.ok()) return end.error();
     if (end->how == AttemptEnd::How::kCancelled)
       return io_error(fmt::format("{}; the same command does the step again", end->words));
-    const bool is_lost = end->how == AttemptEnd::How::kEnded && !was_stopped;
+    // A step that cannot save, and was asked to, has nothing of it.
+    const bool is_lost = end->how == AttemptEnd::How::kEnded && !(was_stopped && saves);
     int& count = is_lost ? lost : taken;
     if (++count == (is_lost ? kMostLost : kMostTaken))
       return io_error(fmt::format(
@@ -97,6 +121,13 @@ Performed do_elsewhere(io::FileSystem& fs, const Cluster& cluster, const TaskFil
     log_info(fmt::format("{}; the step is begun or gone on with again", end->words));
     rest(count - 1, stop);
   }
+}
+
+Status discard_answer(io::FileSystem& fs, const TaskFiles& files) {
+  ASSIGN_OR_RETURN(const bool there, fs.exists(files.answer));
+  if (!there) return {};
+  RETURN_IF_ERROR(fs.remove_all(files.task));  // without it the answer is of no attempt
+  return fs.remove_all(files.answer);
 }
 
 Result<std::optional<Performed>> left_elsewhere(io::FileSystem& fs, const TaskFiles& files,
@@ -111,7 +142,7 @@ Result<std::optional<Performed>> left_elsewhere(io::FileSystem& fs, const TaskFi
   if (!lock.ok()) return lock.error();
   ASSIGN_OR_RETURN(const std::optional<TaskAnswer> answer, earlier_answer(fs, files, task));
   if (answer) return std::optional(answer->performed);
-  RETURN_IF_ERROR(fs.remove_all(files.task));  // a process that begins later finds none
+  RETURN_IF_ERROR(remove_files(fs, files));
   return std::optional<Performed>();
 }
 

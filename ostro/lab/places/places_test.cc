@@ -21,9 +21,13 @@ struct DrawnCluster final : Cluster {
     ++attempts;
     return act(files, attempts);
   }
+  Status cancel_waiting(const TaskFiles&) const override {
+    ++cancelled;
+    return {};
+  }
   std::function<Result<AttemptEnd>(const TaskFiles&, int)> act;
   bool there = false;
-  mutable int attempts = 0;
+  mutable int attempts = 0, cancelled = 0;
 };
 
 struct Place {
@@ -39,21 +43,25 @@ struct Place {
                 .sanity = true,
                 .step = "base[rate=0.1]",
                 .fingerprint = "f",
-                .folder = "out/0123456789abcdef",
+                .folder = (folder / "out/0123456789abcdef").string(),
+                .where = "/",
                 .seeds = {"r", "b"},
                 .made = {{"texts", {"f1", "c1", "", {{.path = "a b.txt", .size = 3, .mtime_ns = 4}}, {"h"}}},
                          {"rows", {"f2", "c2", "out/2", {}, {}}}},
-                .argv = {"lab", "run"}};
+                .argv = {"lab", "run"},
+                .version = "1.2"};
   DrawnCluster cluster;
   int begun = 0;
-  bool stops = false;
+  std::vector<bool> agains;
+  bool stops = false, saves = true;
 
   Performed run() {
     return do_elsewhere(
-        fs, cluster, files, task, true,
-        [&] {
+        fs, cluster, files, task, saves,
+        [&](bool again) {
           ++begun;
-          return Status();
+          agains.push_back(again);
+          return fs.make_dirs(task.folder);
         },
         [&] { return stops; });
   }
@@ -87,6 +95,8 @@ TEST_CASE("a task and an answer come back as they were") {
   CHECK(task.seeds.registration == "r");
   CHECK(task.seeds.beacon == "b");
   CHECK(task.argv == place.task.argv);
+  CHECK(task.version == "1.2");
+  CHECK(task.where == "/");
   REQUIRE(task.made.size() == 2);
   CHECK(task.made.at("texts").files == place.task.made.at("texts").files);
   CHECK(task.made.at("texts").pinned == std::vector<std::string>{"h"});
@@ -127,6 +137,7 @@ TEST_CASE("an attempt that was lost is begun again, and one with an answer is no
   CHECK(*performed == "content");
   CHECK(place.cluster.attempts == 4);
   CHECK(place.begun == 4);
+  CHECK(place.agains == std::vector<bool>{false, true, true, true});
   CHECK(attempts[0] != attempts[1]);
   CHECK_FALSE(sandboxed_there(place.fs, place.files).ok());
   // The next one takes the answer, wherever it does steps.
@@ -136,10 +147,22 @@ TEST_CASE("an attempt that was lost is begun again, and one with an answer is no
   REQUIRE(left.ok());
   REQUIRE(left->has_value());
   CHECK(***left == "content");
+  // So it does when paths are typed in another way.
+  StepTask typed = place.task;
+  typed.where = place.folder.string();
+  typed.folder = "out/0123456789abcdef";
+  typed.plan = "/plan.yaml";
+  CHECK(left_elsewhere(place.fs, place.files, typed)->has_value());
   // But not of another step.
   place.task.fingerprint = "g";
   CHECK(left_elsewhere(place.fs, place.files, place.task)->has_value() == false);
   CHECK_FALSE(*place.fs.exists(place.files.task));
+  // Nothing stays but the lock.
+  REQUIRE(write_task(place.fs, place.files, place.task).ok());
+  REQUIRE(io::write_file_atomically(place.fs, place.files.environment, "A=secret").ok());
+  place.task.fingerprint = "h";
+  CHECK(left_elsewhere(place.fs, place.files, place.task)->has_value() == false);
+  CHECK(place.fs.list(place.files.directory)->size() == 1);
 }
 
 TEST_CASE("failures, and attempts without an end") {
@@ -162,6 +185,14 @@ TEST_CASE("failures, and attempts without an end") {
   CHECK(performed.error().message().find("crashed at last") != std::string::npos);
   place.cluster.act = [](const TaskFiles&, int) -> Result<AttemptEnd> { return io_error("no cluster"); };
   CHECK(place.run().error().message() == "no cluster");
+  // Stopped by others, and without a part that was saved.
+  place.cluster.act = [&](const TaskFiles&, int) {
+    return place.answers(Performed(std::optional<std::string>()));
+  };
+  place.saves = false;
+  place.cluster.attempts = 0;
+  CHECK(place.run().error().message().find("4 times") != std::string::npos);
+  place.saves = true;
   // Stopped: with and without an answer.
   place.cluster.act = [&](const TaskFiles&, int) {
     place.stops = true;
@@ -196,12 +227,50 @@ TEST_CASE("what an earlier driver has begun is taken over, and not done beside i
     place.cluster.there = false;
     int asked = 0;
     CHECK_FALSE(do_elsewhere(
-                    place.fs, place.cluster, place.files, place.task, true, [] { return Status(); },
+                    place.fs, place.cluster, place.files, place.task, true, [](bool) { return Status(); },
                     [&] { return ++asked > 2; })
                     ->has_value());
   }
+  REQUIRE(place.fs.make_dirs(place.task.folder).ok());
   CHECK(*place.run() == "theirs");
   CHECK(place.begun == 0);
+}
+
+TEST_CASE("an answer without its output is none") {
+  Place place;
+  int attempts = 0;
+  place.cluster.act = [&](const TaskFiles&, int number) {
+    attempts = number;
+    return place.gives("content");
+  };
+  CHECK(*place.run() == "content");
+  std::filesystem::remove_all(place.task.folder);
+  CHECK(*place.run() == "content");
+  CHECK(attempts == 2);
+  CHECK(place.agains == std::vector<bool>{false, false});
+  REQUIRE(discard_answer(place.fs, place.files).ok());
+  CHECK_FALSE(*place.fs.exists(place.files.task));
+  CHECK_FALSE(*place.fs.exists(place.files.answer));
+  CHECK(discard_answer(place.fs, place.files).ok());
+}
+
+TEST_CASE("work that an earlier driver has begun is kept when its attempt is lost") {
+  Place place;
+  REQUIRE(place.fs.make_dirs(place.files.directory).ok());
+  place.task.attempt = "earlier";
+  REQUIRE(write_task(place.fs, place.files, place.task).ok());
+  place.cluster.there = true;
+  place.cluster.act = [&](const TaskFiles&, int number) -> Result<AttemptEnd> {
+    if (number == 1) return AttemptEnd{How::kTaken, "preempted"};
+    return place.gives("content");
+  };
+  CHECK(*place.run() == "content");
+  CHECK(place.agains == std::vector<bool>{true});
+  CHECK(place.cluster.cancelled == 0);
+  // What waits for another step's task is ended.
+  place.task.fingerprint = "g";
+  CHECK(*place.run() == "content");
+  CHECK(place.cluster.cancelled == 1);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -61,19 +62,28 @@ class SlurmCluster final : public Cluster {
       : fs_(fs), options_(std::move(options)), program_(std::move(program)), folder_(std::move(folder)) {}
 
   Result<bool> has(const TaskFiles& files) const override {
-    ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, queue(files).jobs());
+    ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, listed(queue(files)));
     return std::any_of(jobs.begin(), jobs.end(), is_alive);
+  }
+
+  Status cancel_waiting(const TaskFiles& files) const override {
+    const cluster::SlurmQueue queue = this->queue(files);
+    ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, queue.jobs());
+    for (const SlurmJob& job : jobs)
+      if (cluster::fate_of(job.state) == SlurmFate::kWaits)
+        log_info(cancelled(files, queue, job.id).words + ", since another plan or output has asked for it");
+    return {};
   }
 
   Result<AttemptEnd> attempt(const TaskFiles& files, bool saves,
                              const std::function<bool()>& stop) const override {
     const cluster::SlurmQueue queue = this->queue(files);
-    ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, queue.jobs());
+    ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, listed(queue));
     const auto there = std::find_if(jobs.begin(), jobs.end(), is_alive);
     std::string id = there == jobs.end() ? "" : there->id;
     if (id.empty()) {
       RETURN_IF_ERROR(write_scripts(files));
-      ASSIGN_OR_RETURN(id, queue.submit(batch_file(files)));
+      ASSIGN_OR_RETURN(id, submit(files, queue, stop));
       log_info(fmt::format("is job {} of Slurm", id));
     }
     auto end = wait(files, queue, id, saves, stop);
@@ -87,6 +97,13 @@ class SlurmCluster final : public Cluster {
   }
 
  private:
+  // A signal to the group of this process ends squeue, too. So a failure is asked again.
+  static Result<std::vector<SlurmJob>> listed(const cluster::SlurmQueue& queue) {
+    auto jobs = queue.jobs();
+    if (jobs.ok()) return jobs;
+    std::this_thread::sleep_for(kFirstLook);
+    return queue.jobs();
+  }
   cluster::SlurmQueue queue(const TaskFiles& files) const {
     return {name(files), cluster::hidden_from_slurm(environ)};
   }
@@ -112,13 +129,26 @@ class SlurmCluster final : public Cluster {
         "#!/bin/sh\n"
         "cd {} || exit 1\n"
         "while IFS= read -r line && [ -n \"$line\" ]; do export \"$line\"; done < {} || exit 1\n"
+        "rm -f {}\n"
         "export OSTRO_THREADS={}\n"
         "exec {} lab step {} </dev/null\n",
-        shell_word(folder_), shell_word(files.environment), options_.cpus, shell_word(program_),
-        shell_word(files.task));
+        shell_word(folder_), shell_word(files.environment), shell_word(files.environment), options_.cpus,
+        shell_word(program_), shell_word(files.task));
     RETURN_IF_ERROR(cluster::write_private_file(files.environment, cluster::worker_variables(environ)));
     RETURN_IF_ERROR(cluster::write_private_file(step, script));
     return cluster::write_private_file(batch_file(files), batch);
+  }
+
+  // A Ctrl-C ends sbatch, too, maybe when Slurm has taken the job.
+  Result<std::string> submit(const TaskFiles& files, const cluster::SlurmQueue& queue,
+                             const std::function<bool()>& stop) const {
+    auto submitted = queue.submit(batch_file(files));
+    if (submitted.ok()) return submitted;
+    if (stop()) std::this_thread::sleep_for(kFirstLook);
+    const auto jobs = queue.jobs();
+    if (!jobs.ok()) return submitted;
+    const auto there = std::find_if(jobs->begin(), jobs->end(), is_alive);
+    return there == jobs->end() ? std::move(submitted) : there->id;
   }
 
   // What became of a step that was stopped is known from the end of its job alone.
@@ -131,7 +161,8 @@ class SlurmCluster final : public Cluster {
     return answer && (!answer->performed.ok() || *answer->performed);
   }
 
-  // Sleeps for a while, but not when the answer is there. Returns whether it is.
+  // Sleeps for a while, but not when the answer is there. Returns whether it is. `wakes` says when to end
+  // earlier.
   bool sleep(const TaskFiles& files, std::chrono::milliseconds pause,
              const std::function<bool()>& wakes) const {
     const auto until = Clock::now() + pause;
@@ -146,25 +177,31 @@ class SlurmCluster final : public Cluster {
                           bool saves, const std::function<bool()>& stop) const {
     using How = AttemptEnd::How;
     const auto begin = Clock::now();
-    auto answered = begin;  // the queue
+    auto answered = begin;                     // the queue
+    std::optional<Clock::time_point> stopped;  // when `stop` said so
     bool was_listed = false, told = false;
     for (std::chrono::milliseconds pause = kFirstLook;; pause = std::min(kLastLook, pause * 3 / 2)) {
       const auto jobs = queue.jobs();
+      if (jobs.ok()) answered = Clock::now();
+      if (!stopped && stop()) stopped = Clock::now();
+      // A job that was told to save is waited for as long as the queue answers.
+      if (stopped && Clock::now() - (told ? std::max(answered, *stopped) : *stopped) > kCancelTime)
+        return AttemptEnd{How::kCancelled,
+                          fmt::format("job {} is no longer waited for, and may be at work", id)};
       if (!jobs.ok()) {
         if (Clock::now() - answered > kNoQueue) return jobs.error();
       } else {
-        answered = Clock::now();
         const auto job =
             std::find_if(jobs->begin(), jobs->end(), [&](const SlurmJob& j) { return j.id == id; });
         const bool listed = job != jobs->end();
         was_listed = was_listed || listed;
-        if (stop() && listed && is_alive(*job) && !told) {
+        if (stopped && listed && is_alive(*job) && !told) {
           told = true;
           const bool runs = cluster::fate_of(job->state) == SlurmFate::kRuns;
           if (!saves || !runs) return cancelled(files, queue, id);
           RETURN_IF_ERROR(cluster::write_private_file(files.stop, ""));
         }
-        if (listed && !is_alive(*job)) return ended(files, *job);
+        if (listed && !is_alive(*job)) return ended(files, *job, saves);
         if (!listed && was_listed)
           return AttemptEnd{How::kTaken, fmt::format("job {} is no longer in Slurm's queue", id)};
         if (!listed && Clock::now() - begin > kUnlisted) {
@@ -172,13 +209,13 @@ class SlurmCluster final : public Cluster {
           return AttemptEnd{How::kTaken, fmt::format("Slurm's queue has never listed job {}", id)};
         }
       }
-      if (sleep(files, pause, [&] { return stop() && !told; }))
+      if (sleep(files, pause, [&] { return !stopped && stop(); }))
         return AttemptEnd{How::kEnded, fmt::format("job {} has answered", id)};
     }
   }
 
-  Result<AttemptEnd> cancelled(const TaskFiles& files, const cluster::SlurmQueue& queue,
-                               const std::string& id) const {
+  AttemptEnd cancelled(const TaskFiles& files, const cluster::SlurmQueue& queue,
+                       const std::string& id) const {
     const auto until = Clock::now() + kCancelTime;
     for (bool asked = false; Clock::now() < until;) {
       if (!asked) asked = queue.cancel({id}).ok();
@@ -191,11 +228,14 @@ class SlurmCluster final : public Cluster {
     return AttemptEnd{AttemptEnd::How::kCancelled, fmt::format("job {} was cancelled", id)};
   }
 
-  AttemptEnd ended(const TaskFiles& files, const SlurmJob& job) const {
+  // The next job of a step that saves goes on behind a limit of time; that of another step comes to the same
+  // limit.
+  AttemptEnd ended(const TaskFiles& files, const SlurmJob& job, bool saves) const {
     using How = AttemptEnd::How;
     sleep(files, kAnswerTime, [] { return false; });
     const SlurmFate fate = cluster::fate_of(job.state);
-    return {fate == SlurmFate::kTaken       ? How::kTaken
+    const bool taken = fate == SlurmFate::kTaken && (saves || job.state != "TIMEOUT");
+    return {taken                           ? How::kTaken
             : fate == SlurmFate::kCancelled ? How::kCancelled
                                             : How::kEnded,
             job_text(job) + last_words(fs_, output_file(files))};

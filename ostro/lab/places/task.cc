@@ -78,10 +78,12 @@ Status write_task(io::FileSystem& fs, const TaskFiles& files, const StepTask& ta
                         {"step", task.step},
                         {"fingerprint", task.fingerprint},
                         {"folder", task.folder},
+                        {"where", task.where},
                         {"registration", task.seeds.registration},
                         {"beacon", task.seeds.beacon},
                         {"made", nlohmann::json::object()},
-                        {"argv", task.argv}};
+                        {"argv", task.argv},
+                        {"version", task.version}};
   for (const auto& [name, made] : task.made) out["made"][name] = made_json(made);
   try {
     return io::write_file_atomically(fs, files.task, out.dump());
@@ -105,9 +107,11 @@ Result<std::optional<StepTask>> read_task(io::FileSystem& fs, const TaskFiles& f
                   .step = json.at("step"),
                   .fingerprint = json.at("fingerprint"),
                   .folder = json.at("folder"),
+                  .where = json.value("where", ""),
                   .seeds = {json.at("registration"), json.at("beacon")},
                   .made = {},
-                  .argv = json.at("argv")};
+                  .argv = json.at("argv"),
+                  .version = json.value("version", "")};
     for (const auto& [name, made] : json.at("made").items()) task.made[name] = made_of(made);
     return std::optional(std::move(task));
   } catch (const nlohmann::json::exception& error) {

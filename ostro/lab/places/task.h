@@ -24,9 +24,11 @@ struct StepTask {
   bool sanity = false;
   std::string step, fingerprint;
   std::string folder;  // where its output is made
+  std::string where;   // the folder in which relative paths of the two are meant
   Seeds seeds;
   std::map<std::string, Made> made;  // the steps before it
   std::vector<std::string> argv;     // of the command that asks, for run.json
+  std::string version;               // of ostro, as in Services
 };
 
 struct TaskFiles {

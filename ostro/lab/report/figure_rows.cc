@@ -81,9 +81,9 @@ Status check_row(const Query& query, const FigureColumns& at, const std::vector<
   return {};
 }
 
-// An error where no axis fits the numbers of some columns.
-Status check_range(const Query& query, const Rows& rows, size_t first, size_t last) {
-  std::vector<double> values;
+// An error where no axis fits the numbers of some columns, and those that the axis has anyway.
+Status check_range(const Query& query, const Rows& rows, size_t first, size_t last,
+                   std::vector<double> values = {}) {
   for (const auto& row : rows.rows)
     for (size_t column = first; column <= last; ++column) values.push_back(number(row[column]));
   const page::Range range = page::range_of(values);
@@ -133,7 +133,9 @@ Status check_figure(const Query& query, const Rows& rows) {
                                      value_text(row[at.series]), value_text(row[at.x])));
   }
   if (!has_bars) RETURN_IF_ERROR(check_range(query, rows, at.x, at.x));
-  return check_range(query, rows, at.y, at.has_spans ? at.y + 2 : at.y);
+  // Bars begin at 0.
+  return check_range(query, rows, at.y, at.has_spans ? at.y + 2 : at.y,
+                     has_bars ? std::vector<double>{0} : std::vector<double>());
 }
 
 std::string figure_svg(const QuotedRows& figure, bool shows_name) {

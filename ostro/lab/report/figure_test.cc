@@ -143,6 +143,10 @@ TEST_CASE("rows that are not those of the form are errors that say what is wante
   for (int64_t i = 0; i < 25; ++i) panels.push_back({i, std::string("a"), 1.0, 1.0});
   CHECK(error(FigureMarks::kLines, true, {"p", "s", "x", "y"}, panels) ==
         "plan.yaml:3: figures.f: has more than 24 panels; choose some of them with WHERE");
+  const Table huge = {{std::string("a"), 1.0, 1.7e308}, {std::string("a"), 2.0, 1.79e308}};
+  CHECK(error(FigureMarks::kPoints, false, {"s", "x", "y"}, huge).empty());
+  CHECK(error(FigureMarks::kBars, false, {"s", "x", "y"}, huge) ==
+        "plan.yaml:3: figures.f: has y from 0 to 1.79e+308: no axis is that long");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/experiment/journal/output.h"
+#include "ostro/io/files/below.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
@@ -16,16 +17,10 @@ namespace {
 
 using Hashes = std::map<std::string, std::string>;
 
-// Whether a path leads to a place below the current folder.
-bool stays_below(const std::string& path) {
-  return !path.empty() && path[0] != '/' && path == io::clean_path(path) && path != "." &&
-         !path.starts_with("../") && path != "..";
-}
-
 Status check_paths(const Step& step) {
   for (const char* parameter : {"files", "outputs"})
     for (const std::string& path : texts_of(step, parameter))
-      if (!stays_below(path))
+      if (!io::stays_below(path))
         return invalid_argument(fmt::format("{}: {}: use a path without \".\" and \"..\", from {}", parameter,
                                             path,
                                             *parameter == 'f' ? "the plan's folder" : "the folder out"));
@@ -44,7 +39,7 @@ Result<std::map<std::string, std::string>> shown_to(const Work& work, const std:
     if (!made.folder.empty()) shown[place] = made.folder;
     for (const data::SourceFile& file : made.files) {
       const std::string path = work.plan.relative(file.path).substr(io::path_scheme(file.path).size());
-      ASSIGN_OR_RETURN(shown[io::join_path(place, path.starts_with('/') ? io::base_name(path) : path)],
+      ASSIGN_OR_RETURN(shown[io::join_path(place, io::stays_below(path) ? path : io::base_name(path))],
                        fetched(work.context.fs, folder, file.path));
     }
   }
@@ -89,12 +84,12 @@ Result<Hashes> command_files(const Work& work) {
 }
 
 Result<std::string> make_command(const Work& work, const std::string& folder) {
+  const FetchedCopies copies(work.context.fs, folder);
   ASSIGN_OR_RETURN(const Hashes files, command_files(work));
   const std::string again = folder + ".again";
   ASSIGN_OR_RETURN(const auto shown, shown_to(work, folder));
   ASSIGN_OR_RETURN(const Hashes first, run_into(work, shown, folder, folder + ".links"));
   const Result<Hashes> second = run_into(work, shown, again, folder + ".links");
-  RETURN_IF_ERROR(remove_fetched(work.context.fs, folder));
   RETURN_IF_ERROR(work.context.fs.remove_all(again));
   if (!second.ok()) return second.error().with_context("the second time");
   for (const auto& [file, hash] : first)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
@@ -70,17 +71,22 @@ Result<std::vector<KeptState>> evaluated_states(const Work& work) {
   return states;
 }
 
-}  // namespace
+// The phase that a state is of, by the number of its configuration.
+size_t phase_of(std::span<const train::TrainConfig> phases, int64_t step) {
+  size_t phase = 0;
+  while (phase + 1 < phases.size() && phases[phase].trainer.num_train_steps < step) ++phase;
+  return phase;
+}
 
-// What is said of the last state; with `at: kept` the others are in the member "earlier".
-Result<std::string> make_evaluation(const Work& work, const std::string& folder) {
-  ASSIGN_OR_RETURN(OfRun of, of_run(work));
-  ASSIGN_OR_RETURN(const std::vector<KeptState> states, evaluated_states(work));
-  of.config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
+// The losses of states of one phase, with the model of that phase on the held-out texts of the last one.
+Result<std::vector<nlohmann::json>> evaluate_states(const Work& work, train::TrainConfig config,
+                                                    std::span<const KeptState> states) {
+  config.trainer.max_eval_batches.reset();  // all held-out texts: the limit is in no fingerprint
   io::FileSystem& fs = work.context.fs;
-  trained::take_stored_matrices(fs, states.back().folder, of.config);
+  const Context context = work.context.on(config.trainer.device);
+  trained::take_stored_matrices(fs, states.back().folder, config);
   ASSIGN_OR_RETURN(convert::ConfiguredModel model,
-                   convert::open_configured(of.context, of.config, states.back().folder, work.services.build,
+                   convert::open_configured(context, config, states.back().folder, work.services.build,
                                             trained::Trust::kChain));
   ASSIGN_OR_RETURN(const auto stores, chosen_stores(work, model));
   ASSIGN_OR_RETURN(
@@ -92,15 +98,48 @@ Result<std::string> make_evaluation(const Work& work, const std::string& folder)
     if (!loss.uncounted.empty()) log_warning(train::uncounted_text(loss));
     return json_of(loss, parameters.step, parameters.name);
   };
-  ASSIGN_OR_RETURN(nlohmann::json out, evaluate(model.parameters));
+  ASSIGN_OR_RETURN(nlohmann::json last, evaluate(model.parameters));
   model.parameters.values.clear();
-  for (size_t i = 0; i + 1 < states.size(); ++i) {
+  std::vector<nlohmann::json> out;
+  for (const KeptState& state : states.first(states.size() - 1)) {
     ASSIGN_OR_RETURN(const trained::Parameters parameters,
-                     trained::load_or_init(fs, states[i].folder, model.config, model.model, *model.engine,
+                     trained::load_or_init(fs, state.folder, model.config, model.model, *model.engine,
                                            trained::Trust::kChain));
-    ASSIGN_OR_RETURN(nlohmann::json one, evaluate(parameters));
-    out["earlier"].push_back(std::move(one));
+    ASSIGN_OR_RETURN(out.emplace_back(), evaluate(parameters));
   }
+  out.push_back(std::move(last));
+  return out;
+}
+
+// The losses of all these states. Options of the model may change from phase to phase; the texts stay, so
+// that losses of all states can be compared.
+Result<std::vector<nlohmann::json>> evaluate_phases(const Work& work, std::span<const KeptState> states) {
+  const Step& training = work.input("of");
+  ASSIGN_OR_RETURN(const std::vector<train::TrainConfig> phases,
+                   training_configs(work.of(training), work.made_by(training).folder));
+  std::vector<nlohmann::json> out;
+  for (size_t begin = 0, end = 0; begin < states.size(); begin = end) {
+    const size_t phase = phase_of(phases, states[begin].step);
+    while (end < states.size() && phase_of(phases, states[end].step) == phase) ++end;
+    train::TrainConfig config = phases[phase];
+    config.data = phases.back().data;
+    ASSIGN_OR_RETURN(const std::vector<nlohmann::json> losses,
+                     evaluate_states(work, std::move(config), states.subspan(begin, end - begin)));
+    out.insert(out.end(), losses.begin(), losses.end());
+  }
+  return out;
+}
+
+}  // namespace
+
+// What is said of the last state; with `at: kept` the others are in the member "earlier".
+Result<std::string> make_evaluation(const Work& work, const std::string& folder) {
+  io::FileSystem& fs = work.context.fs;
+  ASSIGN_OR_RETURN(const std::vector<KeptState> states, evaluated_states(work));
+  ASSIGN_OR_RETURN(std::vector<nlohmann::json> losses, evaluate_phases(work, states));
+  nlohmann::json out = std::move(losses.back());
+  losses.pop_back();
+  for (nlohmann::json& earlier : losses) out["earlier"].push_back(std::move(earlier));
   const std::string text = out.dump() + "\n";
   RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(folder, "evaluation.json"), text));
   return sha256_hex(text);

@@ -96,6 +96,7 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
   const std::string& input = step.inputs.at("from");
   ASSIGN_OR_RETURN(const std::vector<data::SourceFile> files, files_of(work, input));
   RETURN_IF_ERROR(check_pages(files));
+  const FetchedCopies copies(fs, folder);
   for (const data::SourceFile& file : files) {
     const bool is_rows = file.format == data::FileFormat::kJsonl;
     ASSIGN_OR_RETURN(const std::string path, fetched(fs, folder, file.path));
@@ -105,7 +106,6 @@ Result<std::string> make_extraction(const Work& work, const std::string& folder)
   RETURN_IF_ERROR(io::write_file_atomically(fs, list, job.dump()));
   const auto said = run_program({"python3", "-B", "-c", kProgram, kResiliparse, list, out});
   RETURN_IF_ERROR(fs.remove(list));
-  RETURN_IF_ERROR(remove_fetched(fs, folder));
   if (!said.ok()) return said.error();
   return io::file_sha256(fs, out);
 }

@@ -104,9 +104,21 @@ Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::stri
 // The name of one of them, for people: its path from the plan's folder, or in the output of its step.
 std::string name_of(const Work& work, const std::string& step, const std::string& path);
 // A path of a source's file for programs, which read files of this machine alone: the path itself, or that of
-// a copy of an object (s3://) in the folder FOLDER.fetched, which the caller removes (remove_fetched).
+// a copy of an object (s3://) in the folder FOLDER.fetched. Error: of the copy; a key with an empty, "." or
+// ".." component, which would lead out of that folder.
 Result<std::string> fetched(io::FileSystem& fs, const std::string& folder, const std::string& path);
-Status remove_fetched(io::FileSystem& fs, const std::string& folder);
+// Removes these copies at the end of its life, also after an error.
+class FetchedCopies {
+ public:
+  FetchedCopies(io::FileSystem& fs, std::string folder) : fs_(fs), folder_(std::move(folder)) {}
+  FetchedCopies(const FetchedCopies&) = delete;
+  FetchedCopies& operator=(const FetchedCopies&) = delete;
+  ~FetchedCopies();
+
+ private:
+  io::FileSystem& fs_;
+  std::string folder_;
+};
 // Literal globs for them.
 Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step);
 // A text parameter.

@@ -38,6 +38,8 @@ bool texts_may_be_shown(const Plan& plan, const Step& step) {
   bool has_source = false;
   for (const Step* needed : steps) {
     const std::string& kind = needed->kind->name;
+    // The files of the plan's folder that a program reads have no licence.
+    if (kind == kCommandKind && !texts_of(*needed, "files").empty()) return false;
     if (kind != "source" && kind != kCorpusKind) continue;
     has_source = true;
     if (!plan.show_texts.contains(kind == "source" ? text_of(*needed, "licence") : "drawn")) return false;

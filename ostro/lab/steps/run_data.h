@@ -34,7 +34,7 @@ Result<std::optional<RunData>> run_data(const Context& context, const Plan& plan
 
 // Whether the plan marks the licence of every source that `step` and what it needs were made from as one
 // whose texts may be shown (Plan::show_texts). Drawn texts have the licence "drawn". False where there is no
-// source.
+// source, and where a step `run` among them reads files of the plan's folder, which have no licence.
 bool texts_may_be_shown(const Plan& plan, const Step& step);
 
 }  // namespace ostro::lab

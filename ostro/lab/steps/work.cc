@@ -1,11 +1,15 @@
 #include "ostro/lab/steps/work.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "ostro/base/log.h"
 #include "ostro/bundle/parts/file_sums.h"
 #include "ostro/chain/version.h"
 #include "ostro/experiment/plan/evaluation_files.h"
+#include "ostro/io/files/below.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/lab/steps/sandbox.h"
@@ -61,14 +65,22 @@ Result<std::vector<data::SourceFile>> files_of(const Work& work, const std::stri
 Result<std::string> fetched(io::FileSystem& fs, const std::string& folder, const std::string& path) {
   const std::string_view scheme = io::path_scheme(path);
   if (scheme.empty()) return path;
-  const std::string copy = io::join_path(folder + kFetched, path.substr(scheme.size()));
+  const std::string object = path.substr(scheme.size());
+  if (!io::stays_below(object))
+    return invalid_argument(
+        fmt::format("{}: its key has an empty, \".\" or \"..\" component, so no copy of it gets a place on "
+                    "this machine; give the object another key",
+                    path));
+  const std::string copy = io::join_path(folder + kFetched, object);
   RETURN_IF_ERROR(fs.make_dirs(io::parent_path(copy)));
   RETURN_IF_ERROR(bundle::copy_file(fs, path, copy, [](int64_t) {}));
   return copy;
 }
 
-Status remove_fetched(io::FileSystem& fs, const std::string& folder) {
-  return fs.remove_all(folder + kFetched);
+FetchedCopies::~FetchedCopies() {
+  const std::string place = folder_ + kFetched;
+  if (const Status removed = fs_.remove_all(place); !removed.ok())
+    log_warning(fmt::format("{}: copies of objects stay there: {}", place, removed.error().message()));
 }
 
 Result<std::vector<std::string>> urls_of(const Work& work, const std::string& step) {
@@ -120,6 +132,11 @@ Result<std::string> recipe(const Work& work) {
   } else {
     out["parameters"] = nlohmann::json::parse(config::canonical_json(work.parameters()));
   }
+  // An evaluation of all states of a training in phases computes each with the model of its phase. Versions
+  // before this one took the model of the last phase for all.
+  if (step.kind->name == "eval" && work.input("of").parameters.find("phases") != nullptr)
+    if (const config::Node* at = step.parameters.find("at"); at != nullptr && at->text == "kept")
+      out["parameters"]["models"] = "of phases";
   // The names of its runs are in its output, and their N, D and FLOPs, which follow from their recipes.
   if (step.kind->name == "fit")
     for (const auto& [unused, evaluation] : step.inputs) {

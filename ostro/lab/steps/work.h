@@ -29,7 +29,7 @@ struct Services {
   // What a training would take, as `ostro train --dry_run` computes it. Empty: it is not asked.
   // `from_step`: the steps before it are not of this configuration.
   std::function<Result<run::Cost>(const train::TrainConfig&, int64_t from_step)> cost = {};
-  std::string version = {};  // of this program, for bundles
+  std::string version = {};  // of this program, for bundles and tasks
 };
 
 // A step whose output is there.

@@ -11,10 +11,11 @@ function upgradeBatches(place) {
   const find = $('input', {type: 'search', id: 'find'}), list = $('div', {id: 'sequences'}), one = $('div', {id: 'document'}), matches = $('div', {id: 'matches'});
   place.append($('h2', {}, 'A step, its sequences, their documents'), $('div', {className: 'bar'}, $('label', {}, 'step', step), go, earlier, later, $('label', {}, 'documents of file', find), said), matches, list, one);
   place.hidden = false;
-  let data = null;
+  let data = null, drawn = 0;
   const ready = async () => {
     if (data) return true;
     try { data = await load(id); } catch (error) { said.textContent = error.message; return false; }
+    data.own ??= data.documents.length;
     step.min = data.first;
     step.max = data.last;
     return true;
@@ -23,24 +24,28 @@ function upgradeBatches(place) {
   const fileOf = number => (data.documents[number].file || component(data.documents[number].component)).slice(0, 200);
   const nameOf = number => [$('bdi', {}, fileOf(number)), ' ' + data.documents[number].number];
   const link = (inside, act) => $('button', {type: 'button', onclick: act}, ...inside);
-  const documentButton = number => link(nameOf(number), () => { keep({document: String(number)}); draw(); one.scrollIntoView(); });
+  // Documents that join later have other places after a reload, so an address has component and row. A plain number is a place of the page itself.
+  const keyOf = d => d.component + ':' + d.row;
+  const numberOf = key => key === null ? -1 : /^\d+$/.test(key) ? (+key < data.own ? +key : -1) : data.documents.findIndex(d => keyOf(d) === key);
+  const documentButton = number => link(nameOf(number), () => { keep({document: keyOf(data.documents[number])}); draw(); one.scrollIntoView(); });
   const stepButton = number => link(['step ' + number], () => { keep({step: String(number)}); draw(); });
   // A step that the page does not have, from a server that reads it now; its documents join the others.
   async function fetchStep(wanted) {
-    const piece = await load(id + '-step-' + wanted), places = piece.documents.map((d, i) => {
+    const piece = await load(id + '-' + data.demand + '-step-' + wanted), places = piece.documents.map((d, i) => {
       let at = data.documents.findIndex(known => known.component === d.component && known.row === d.row);
       if (at < 0) at = data.documents.push(d) - 1;
       if (piece.shown && piece.shown[i] !== null) data.documents[at].text = piece.shown[i];
       return at;
     });
     for (const [number, sequences] of piece.steps)
-      data.steps.push([number, sequences.map(([c, sequence, spans]) => [c, sequence, spans.map(([d, ...rest]) => [places[d], ...rest])])]);
+      if (!data.steps.some(s => s[0] === number)) data.steps.push([number, sequences.map(([c, sequence, spans]) => [c, sequence, spans.map(([d, ...rest]) => [places[d], ...rest])])]);
     data.steps.sort((a, b) => a[0] - b[0]);
   }
-  async function drawStep(wanted) {
+  async function drawStep(wanted, isOld) {
     said.textContent = '';
     if (data.demand && wanted >= data.first && wanted <= data.last && !data.steps.some(s => s[0] === wanted))
-      try { await fetchStep(wanted); } catch (error) { said.textContent = error.message; }
+      try { await fetchStep(wanted); } catch (error) { if (!isOld()) said.textContent = error.message + '. Load this page again: the lab may have gone on.'; }
+    if (isOld()) return;
     const steps = data.steps, at = steps.find(s => s[0] >= wanted) || steps[steps.length - 1];
     step.value = at[0];
     if (at[0] !== wanted) said.textContent += ' The page has no step ' + wanted + '; this is the next one.';
@@ -70,11 +75,13 @@ function upgradeBatches(place) {
     if (text !== '') matches.append($('small', {}, found.length + ' documents'));
   }
   async function draw() {
-    if (!await ready()) return;
+    const mine = ++drawn, isOld = () => mine !== drawn;  // a later draw is the one that is shown
+    if (!await ready() || isOld()) return;
     const now = state();
-    await drawStep(Math.trunc(+now.get('step')) || data.first);
+    await drawStep(Math.trunc(+now.get('step')) || data.first, isOld);
+    if (isOld()) return;
     drawMatches(now.get('find') || '');
-    await drawDocument(now.get('document') === null ? -1 : Math.trunc(+now.get('document')));
+    await drawDocument(numberOf(now.get('document')));
   }
   const move = by => async () => {
     if (!await ready()) return;

@@ -20,7 +20,7 @@ const byId = id => document.getElementById(id);
 const loaded = {}, asked = {};
 window.ostro_data = (name, value) => { loaded[name] = value; };
 function load(name) {
-  if (!/^(run|batches)-\d+(-texts|-step-\d+)?$/.test(name)) return Promise.reject(new Error('no such data'));
+  if (!/^(run|batches)-\d+(-texts|-[0-9a-f]{16}-step-\d+)?$/.test(name)) return Promise.reject(new Error('no such data'));
   return asked[name] = asked[name] || new Promise((good, bad) => {
     const script = $('script', {src: 'data/' + name + '.js'}), missing = () => bad(new Error('data/' + name + '.js cannot be read'));
     script.onload = () => name in loaded ? good(loaded[name]) : missing();
