@@ -63,6 +63,7 @@ def main():
     a = ap.parse_args()
     if unknown := set(a.parts) - set(PARTS):
         ap.error(f"unknown part {' '.join(sorted(unknown))}; known: {' '.join(PARTS)}")
+    floats = [dtype for dtype in a.dtypes if dtype != "int8"]
     b = Bench(a.benches, a.threads, a.quick, a.out, "scripts/bench.sh" + " --quick" * a.quick + f" --seed {a.seed}")
     if "training" in a.parts:
         training.report(b, a.sizes, a.dtypes, a.levanter, a.seed)
@@ -73,13 +74,13 @@ def main():
     if "ablation" in a.parts:
         ablation.report(b)
     if "mixtures" in a.parts:
-        mixtures.report(b, a.dtypes)
+        mixtures.report(b, floats)
     if "workers" in a.parts:
         distributed.report(b)
     if "audits" in a.parts:
         audits.report(b)
     if "kernels" in a.parts:
-        for dtype in a.dtypes:
+        for dtype in floats:
             with b.section(f"Products and attention: {dtype}"):
                 kernels(b, dtype)
     if "int8" in a.parts:
@@ -98,7 +99,7 @@ def main():
             choices.report(b)
     if "generation" in a.parts:
         with b.section("Generation"):
-            generation.report(b, a.dtypes)
+            generation.report(b, floats)
     if some := [name for name in serving.SECTIONS if {"serving", f"serving:{name}"} & set(a.parts)]:
         serving.report(b, a.llama, some)
     if "data" in a.parts:

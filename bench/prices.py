@@ -1,10 +1,10 @@
 """Our own steps against our own steps: what threads bring, what leaves, the chain and rematerialisation cost, what products in
 bf16 and on integers bring, what a deeper model costs to compile, and how near the update comes to a stream through its memory."""
-import json, pathlib, statistics, subprocess, time
+import json, statistics, subprocess, time
 
 from peers import common
 from peers.stepper import Stepper, pairs
-from report import spread
+from report import has_vnni, spread
 
 
 def sized(name, **changes):
@@ -124,7 +124,7 @@ class Prices:
                                if base != dtype else "" for base in ("f32", "bf16")), memory[dtype],
                              f"{statistics.median(x['peak_gflops'] for x in seen[dtype]):.0f}"])
             r = times("cpu_s", "int8a", "f32")
-            goal = 2.5 if "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text() else 1.4
+            goal = 2.5 if has_vnni() else 1.4
             self.b.goal(f"{size}, products and attention int8 / f32, {threads} threads", f">= {goal}x", spread(r, 2) + "x",
                         statistics.median(r) >= goal, self.settings(len(r), "CPU time; one leaf, the default rematerialisation"))
             self.b.goal(f"{size}, peak memory int8 / bf16, {threads} threads", "<= 1.05x", f"{memory['int8'] / memory['bf16']:.2f}x",

@@ -26,6 +26,11 @@ def has_bf16():
     return "bf16" in pathlib.Path("/proc/cpuinfo").read_text()
 
 
+def has_vnni():
+    """Whether the processor has the instructions for products of int8 of AVX-512."""
+    return "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text()
+
+
 def mkl_shim(folder):
     """On AMD a library to preload, without which MKL chooses its slower kernels there; elsewhere None."""
     if "AuthenticAMD" not in pathlib.Path("/proc/cpuinfo").read_text():

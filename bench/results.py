@@ -7,7 +7,7 @@ so that a run that is stopped loses one.
 import json, os, pathlib, sys
 
 ORDER = ("Training", "Prices", "Families", "Ablation", "Mixtures", "Workers", "Audits", "Products and attention",
-         "Products of int8", "Pages", "Products of few rows", "Decoding", "Generation", "Serving", "Data", "Text to token store", "Tokenizers",
+         "Products of int8", "Growth of a step", "Pages", "Products of few rows", "Decoding", "Choosing tokens", "Generation", "Serving", "Data", "Text to token store", "Tokenizers",
          "Labs")
 
 HEAD = """# Benchmark results

@@ -13,16 +13,16 @@ tracing, compiling, and the kernel's first touch of all memory, and not the firs
 The calibrated peak is a burst of the type's best instruction on all threads beside each step (train_bench.cc); shares are of
 the burst beside the same step, the peak said is the median.
 """
-import dataclasses, pathlib, random, statistics, sys
+import dataclasses, random, statistics, sys
 
 from peers import common
 from peers.stepper import Stepper, pairs
-from report import HERE, has_bf16, spread
+from report import HERE, has_bf16, has_vnni, spread
 
 # By case: at least so many times the tokens/s of the best peer.
 GOALS = {("nano", "f32"): 1.3, ("small58", "f32"): 1.15, ("base125", "f32"): 1.2,
          ("nano", "bf16"): 1.7, ("small58", "bf16"): 1.7, ("base125", "bf16"): 1.5}
-INT8_GOAL = 2.2 if "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text() else 1.4  # the best peer of any type
+INT8_GOAL = 2.2 if has_vnni() else 1.4  # the best peer of any type
 LEAN = "save:qkv,attention"  # the rematerialisation policy of the row about memory
 NEAR = 1.25  # a peer whose steps take so many times another's is not the best one
 DRAWN_SHARE = 0.8  # of the smallest goal of the type, for sizes drawn at run time

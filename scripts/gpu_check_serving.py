@@ -75,6 +75,19 @@ def drawn(count, tokens, context):
     return out
 
 
+def verified(args, folder, receipts):
+    """Empty when the CPU finds each receipt of the log true, else what it says."""
+    openings = folder / "openings"
+    openings.mkdir()
+    for receipt in receipts:
+        (openings / f"{receipt['receipt']['number']}.json").write_text(json.dumps(receipt))
+    done = subprocess.run([args.ostro, "verify", "--receipts", folder / "log/receipts.jsonl", "--sample", str(len(receipts)), "--challenge", "all",
+                           "--checkpoint", args.checkpoint, "--openings", openings, "--json"], capture_output=True, text=True, check=False)
+    if done.returncode == 0 and json.loads(done.stdout)["replayed"] == len(receipts):
+        return ""
+    return f"differs: {next(iter((done.stderr + done.stdout).splitlines()), f'exit status {done.returncode}')[:300]}"
+
+
 def check(args, folder):
     with server(args.ostro, args.checkpoint, args.device, "--receipts", str(folder / "log")) as port:
         context = get(port, "GET", "/v1/models")["data"][0]["max_model_len"]
@@ -88,13 +101,7 @@ def check(args, folder):
         alone = [ask(port, {**fields, "receipt": False}) for fields in wanted]
     differ = sum(a != b for a, b in zip(ours, alone))
     print(f"{TITLE}\t{f'differs: {differ} of {len(ours)}' if differ else 'equal'}\t{len(ours)}")
-    wrong = ""
-    for number, receipt in enumerate(receipts):
-        (folder / "r.json").write_text(json.dumps(receipt))
-        done = subprocess.run([args.ostro, "verify", "--receipt", folder / "r.json", "--checkpoint", args.checkpoint], capture_output=True, text=True,
-                              check=False)
-        if done.returncode != 0 and not wrong:
-            wrong = f"differs: receipt {number}: {next(iter((done.stdout + done.stderr).splitlines()), f'exit status {done.returncode}')[:200]}"
+    wrong = verified(args, folder, receipts)
     print(f"receipts of the GPU, verified on the CPU\t{wrong or 'equal'}\t{len(receipts)}")
     print(f"tokens/s of {len(ours)} answers at once\tdone\t{sum(len(choice['token_ids']) for choice in ours) / seconds:.1f}")
     return bool(differ or wrong)

@@ -28,9 +28,9 @@ std::string first_open(const lab::LabState& state) {
   return "";
 }
 
-// The report where the plan has it, if there is one: made again and compared.
+// The report where the plan has it, if there is one: made again and compared. `pages` gets it.
 Status check_report(const Context& context, const lab::Plan& plan, const lab::LabState& state,
-                    lab::LabCheck& out) {
+                    site::SiteRequest& pages, lab::LabCheck& out) {
   const std::string folder = plan.report_folder();
   ASSIGN_OR_RETURN(const bool exists, context.fs.exists(folder));
   if (!exists) return {};
@@ -40,25 +40,26 @@ Status check_report(const Context& context, const lab::Plan& plan, const lab::La
     return {};
   }
   ASSIGN_OR_RETURN(const bool latex, paper::has_latex(context.fs, folder));
-  ASSIGN_OR_RETURN(const paper::Paper made, paper::make_paper(context.fs, plan, state, latex));
+  ASSIGN_OR_RETURN(paper::Paper made, paper::make_paper(context.fs, plan, state, latex));
   ASSIGN_OR_RETURN(const std::vector<std::string> wrong, paper::check_paper(context.fs, folder, made));
   out.faults.insert(out.faults.end(), wrong.begin(), wrong.end());
   if (wrong.empty()) out.holds.push_back(fmt::format("report: {} files, made again", made.files.size()));
   if (!made.missing.empty()) out.open.push_back(fmt::format("{}: {}", folder, made.missing));
+  if (!latex) pages.report = std::move(made);
   return {};
 }
 
 // The pages in a folder, made again in another one and compared. Other files there are no part of them.
 Status check_site(const Context& context, const lab::Plan& plan, const lab::LabState& state,
-                  const CheckRequest& request, lab::LabCheck& out) {
-  if (request.site.empty()) return {};
+                  const std::string& folder, const site::SiteRequest& pages, lab::LabCheck& out) {
+  if (folder.empty()) return {};
   ASSIGN_OR_RETURN(const PrivateFolder scratch, PrivateFolder::make(temporary_dir(), "ostro-check-"));
   const std::string again = scratch.path().string();
-  ASSIGN_OR_RETURN(const site::Site made, site::write_site(context, plan, state, request.pages, again));
+  ASSIGN_OR_RETURN(const site::Site made, site::write_site(context, plan, state, pages, again));
   ASSIGN_OR_RETURN(const std::vector<std::string> files, lab::files_below(context.fs, again));
   size_t equal = 0;
   for (const std::string& name : files) {
-    const std::string there = io::join_path(request.site, name);
+    const std::string there = io::join_path(folder, name);
     const auto bytes = context.fs.read_file(there);
     ASSIGN_OR_RETURN(const std::string wanted, context.fs.read_file(io::join_path(again, name)));
     if (!bytes.ok() && bytes.error().code() != ErrorCode::kNotFound) return bytes.error();
@@ -71,7 +72,7 @@ Status check_site(const Context& context, const lab::Plan& plan, const lab::LabS
                      : "is missing; the lab gives it"));
   }
   if (equal == files.size()) out.holds.push_back(fmt::format("site: {} files, made again", equal));
-  if (!made.missing.empty()) out.open.push_back(fmt::format("{}: {}", request.site, made.missing));
+  if (!made.missing.empty()) out.open.push_back(fmt::format("{}: {}", folder, made.missing));
   return {};
 }
 
@@ -82,9 +83,10 @@ Result<int> check(const Context& context, const CheckRequest& request) {
   if (found.faults.empty()) {
     ASSIGN_OR_RETURN(const lab::LabState state, lab::look_at(context, plan));
     // Outputs whose damage only their reader notices are faults, too.
+    site::SiteRequest pages = request.pages;
     for (const Status& made :
-         {check_report(context, plan, state, found),
-          found.faults.empty() ? check_site(context, plan, state, request, found) : Status()})
+         {check_report(context, plan, state, pages, found),
+          found.faults.empty() ? check_site(context, plan, state, request.site, pages, found) : Status()})
       if (!made.ok() && made.error().code() == ErrorCode::kCorrupt)
         found.faults.push_back(made.error().message());
       else if (!made.ok())

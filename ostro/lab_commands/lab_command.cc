@@ -5,7 +5,6 @@
 
 #include "ostro/base/units.h"
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/files/path.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/unneeded.h"
 #include "ostro/lab/record/record.h"

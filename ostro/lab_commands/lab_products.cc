@@ -1,7 +1,6 @@
 #include "ostro/lab_commands/lab_products.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/report/report.h"
@@ -10,17 +9,6 @@
 #include "ostro/site/site.h"
 
 namespace ostro::cli {
-namespace {
-
-// The error of a paper that is not there as a whole.
-Status missing_paper(const std::string& folder, const paper::Paper& made) {
-  if (made.missing.empty()) return {};
-  return not_found(
-      fmt::format("{}: {} were not made: {}", folder, fmt::join(made.not_made, ", "), made.missing));
-}
-
-}  // namespace
-
 Status make_products(const Context& context, const lab::Plan& plan) {
   if (!plan.makes.report && !plan.makes.site) return {};
   ASSIGN_OR_RETURN(const lab::LabState state, lab::finished_lab(context, plan, /*every_byte=*/true));
@@ -31,8 +19,8 @@ Status make_products(const Context& context, const lab::Plan& plan) {
     ASSIGN_OR_RETURN(paper::Paper made, paper::make_paper(context.fs, plan, state, /*latex=*/false));
     RETURN_IF_ERROR(lab::write_files(context.fs, folder, made.files));
     RETURN_IF_ERROR(write_stdout(fmt::format("report: {}, {} files\n", folder, made.files.size())));
-    paper_status = missing_paper(folder, made);
-    if (made.missing.empty()) pages.report = std::move(made.files);
+    paper_status = paper::check_whole(folder, made, "were not made");
+    pages.report = std::move(made);
   }
   if (plan.makes.site) {
     const std::string folder = plan.site_folder();

@@ -56,9 +56,7 @@ Status report(const Context& context, const std::string& file, ReportOptions opt
     ASSIGN_OR_RETURN(const std::vector<std::string> wrong, paper::check_paper(context.fs, out, made));
     if (!wrong.empty()) return corrupt(fmt::format("{}", fmt::join(wrong, "\nerror: ")));
   }
-  if (!made.missing.empty())
-    return not_found(fmt::format("{}: {} {}: {}", out, fmt::join(made.not_made, ", "),
-                                 options.check ? "were not compared" : "were not made", made.missing));
+  RETURN_IF_ERROR(paper::check_whole(out, made, options.check ? "were not compared" : "were not made"));
   if (!options.check) return {};
   return write_stdout(
       fmt::format("equal: the {} files of {} are what the lab gives\n", made.files.size(), out));

@@ -80,7 +80,7 @@ constexpr int64_t kMostJobs = 256, kMostWorkers = 1024, kMostCpus = 1024;
 // Where steps are done.
 struct Places {
   std::string place = "local", sbatch, address, resources;
-  std::optional<int64_t> cpus;
+  std::optional<int64_t> cpus, workers;
 };
 
 // An option that is given, and is of another place.
@@ -104,15 +104,21 @@ Status check_place(const Places& places) {
 }
 
 // Of options that say how steps are done: those that would have no effect.
-Status check_effects(const Places& places, int64_t workers, bool dry_run) {
-  if (workers != -1 && (workers < 1 || workers > kMostWorkers))
-    return invalid_argument(fmt::format("--workers {}: use 1 to {}", workers, kMostWorkers));
-  if (workers != -1 && places.place != "local")
+Status check_effects(const Places& places, const lab::RunRequest& request, bool dry_run) {
+  if (dry_run && !request.pin.empty())
+    return invalid_argument("--pin: --dry_run writes nothing; leave out one of them");
+  if (dry_run && request.audit > 0)
+    return invalid_argument("--audit: --dry_run does no step; leave out one of them");
+  if (!request.by.empty() && request.audit <= 0)
+    return invalid_argument("--by: goes with --audit SHARE; give both, or leave it out");
+  if (places.workers && (*places.workers < 1 || *places.workers > kMostWorkers))
+    return invalid_argument(fmt::format("--workers {}: use 1 to {}", *places.workers, kMostWorkers));
+  if (places.workers && places.place != "local")
     return invalid_argument(fmt::format(
         "--workers: is of trainings in this process, and --place {} trains elsewhere, as the plan "
         "says; leave out one of them",
         places.place));
-  if (dry_run && workers != -1)
+  if (dry_run && places.workers)
     return invalid_argument("--workers: --dry_run does no step; leave out one of them");
   if (dry_run && places.place != "local")
     return invalid_argument("--place: --dry_run does no step; leave out one of them");
@@ -150,7 +156,7 @@ int lab_dry_run(const Context& context, const lab::Plan& plan, bool every_byte) 
 int lab_run(Args args) {
   std::string file, check = "status";
   bool dry_run = false, sanity = false;
-  int64_t jobs = 1, workers = -1;  // -1: as the plan says
+  int64_t jobs = 1;
   Places places;
   lab::RunRequest request;
   args.summary(
@@ -169,10 +175,9 @@ int lab_run(Args args) {
   args.option("-j,--jobs", &jobs, "N",
               "do up to N steps side by side, each in a process with its share of the threads; what they "
               "print is in the folder logs. The outputs are those of -j 1");
-  args.option("--workers", &workers, "N",
+  args.option("--workers", &places.workers, "N",
               "with local: train with N workers in this process, whatever the plan says; they change no bit "
-              "(default: as "
-              "the plan says)");
+              "(default: as the plan says)");
   args.option(
       "--place", &places.place, "PLACE",
       "where steps are done: local (this machine; the default), ray (on a Ray cluster) or slurm (as "
@@ -198,19 +203,13 @@ int lab_run(Args args) {
   if (const auto code = args.parse()) return *code;
   if (check != "status" && check != "full")
     return report_error(invalid_argument(fmt::format("--check {}: use status or full", check)));
-  if (dry_run && !request.pin.empty())
-    return report_error(invalid_argument("--pin: --dry_run writes nothing; leave out one of them"));
   if (jobs < 1 || jobs > kMostJobs)
     return report_error(invalid_argument(fmt::format("-j {}: use 1 to {}", jobs, kMostJobs)));
   if (!(request.audit >= 0 && request.audit <= 1))
     return report_error(invalid_argument(
         fmt::format("--audit {}: use a share from 0 to 1, for instance 0.05", request.audit)));
-  if (dry_run && request.audit > 0)
-    return report_error(invalid_argument("--audit: --dry_run does no step; leave out one of them"));
-  if (!request.by.empty() && request.audit <= 0)
-    return report_error(invalid_argument("--by: goes with --audit SHARE; give both, or leave it out"));
   if (const Status good = check_place(places); !good.ok()) return report_error(good.error());
-  if (const Status good = check_effects(places, workers, dry_run); !good.ok())
+  if (const Status good = check_effects(places, request, dry_run); !good.ok())
     return report_error(good.error());
   request.every_byte = check == "full";
   request.jobs = static_cast<int>(jobs);
@@ -225,8 +224,7 @@ int lab_run(Args args) {
   auto build = build_settings(line);
   if (!build.ok()) return report_error(build.error());
   request.threads = build->threads_or_all();
-  const lab::Services services =
-      lab_services(context, *build, args.typed(), workers == -1 ? std::nullopt : std::optional(workers));
+  const lab::Services services = lab_services(context, *build, args.typed(), places.workers);
   request.on_begin = [](const lab::StepState& step) {
     fmt::print("{}", state_line(step));
     std::fflush(stdout);

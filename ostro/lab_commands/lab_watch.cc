@@ -19,7 +19,6 @@ LiveHistories histories_of(const Context& context, const lab::LiveLab& lab, cons
 
 Status watch_lab(const Context& context, const std::string& plan_file, const std::string& listen,
                  bool ascii) {
-  if (const auto plan = lab::read_plan(context.fs, plan_file); !plan.ok()) return plan.error();
   if (listen.empty())
     return watch_until_end(ascii, [&](const page::Terminal& terminal, int rows) -> Result<Picture> {
       ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, plan_file));
@@ -28,6 +27,8 @@ Status watch_lab(const Context& context, const std::string& plan_file, const std
       return Picture{lab_screen(plan, lab, histories, terminal, rows), lab_line(plan, lab, histories),
                      !lab.driver.empty(), lab_progress(lab)};
     });
+  // Pages are made when they are asked for: a plan that cannot be read is told before.
+  if (const auto plan = lab::read_plan(context.fs, plan_file); !plan.ok()) return plan.error();
   return serve_pages(context, listen, [&](const std::string& folder) -> Status {
     ASSIGN_OR_RETURN(const lab::Plan plan, lab::read_plan(context.fs, plan_file));
     ASSIGN_OR_RETURN(const lab::LiveLab lab, lab::look_live(context, plan));

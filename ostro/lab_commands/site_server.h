@@ -1,4 +1,5 @@
-// SiteServer: answers the requests to `ostro lab serve`: the pages of a lab, made anew as it goes on.
+// SiteServer: answers the requests to `ostro lab serve` and `ostro watch PLAN --listen`: the pages of a lab, made
+// anew as it goes on.
 #pragma once
 
 #include <chrono>
@@ -21,7 +22,7 @@ class SiteServer {
   // Writes the pages into an empty folder.
   using Make = std::function<Status(const std::string& folder)>;
 
-  // A file that the folder does not have, as "data/batches-1-step-7.js"; nothing: there is none.
+  // A file that the folder does not have, as "data/batches-1-KEY-step-7.js"; nothing: there is none.
   using OnDemand = std::function<Result<std::optional<std::string>>(const std::string& name)>;
 
   // `fs` must outlive it. Requests must have the token; it is empty for a loopback address, where none is

@@ -115,17 +115,25 @@ Result<Paper> make_paper(io::FileSystem& fs, const lab::Plan& plan, const lab::L
 }
 
 Result<Report> shown_report(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state) {
-  Report out;
-  if (lab::is_paper(plan)) {
-    ASSIGN_OR_RETURN(Paper paper, make_paper(fs, plan, state, /*latex=*/false));
-    out.missing = paper.missing;
-    if (paper.missing.empty()) {
-      out.files = std::move(paper.files);
-      return out;
-    }
+  ASSIGN_OR_RETURN(Paper made, make_paper(fs, plan, state, /*latex=*/false));
+  return shown_report(fs, plan, state, std::move(made));
+}
+
+Result<Report> shown_report(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state,
+                            Paper made) {
+  Report out{{}, made.missing};
+  if (made.missing.empty()) {
+    out.files = std::move(made.files);
+  } else {
+    ASSIGN_OR_RETURN(out.files, lab::make_report(fs, plan, state));
   }
-  ASSIGN_OR_RETURN(out.files, lab::make_report(fs, plan, state));
   return out;
+}
+
+Status check_whole(const std::string& folder, const Paper& made, const char* became) {
+  if (made.missing.empty()) return {};
+  return not_found(
+      fmt::format("{}: {} {}: {}", folder, fmt::join(made.not_made, ", "), became, made.missing));
 }
 
 Result<std::vector<std::string>> check_paper(io::FileSystem& fs, const std::string& folder,

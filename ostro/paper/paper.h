@@ -30,6 +30,13 @@ struct Report {
 // The report of a lab whose steps are done, as pages show it: a paper as Typst set it, without Typst its
 // figures and tables; of another plan that of make_report. Errors: as make_paper.
 Result<Report> shown_report(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state);
+// The same of what make_paper() has made without `latex`.
+Result<Report> shown_report(io::FileSystem& fs, const lab::Plan& plan, const lab::LabState& state,
+                            Paper made);
+
+// The error of a paper of which Typst could not set all: the files, what became of them ("were not made"),
+// why.
+Status check_whole(const std::string& folder, const Paper& made, const char* became);
 
 // What is wrong with the files in a folder, a line each; empty if they are those of the report. Files that
 // could not be made are not compared.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "ostro/io/files/below.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::paper {
@@ -18,10 +19,7 @@ std::string path_in_folder(const std::string& document, const std::string& text)
   const std::string joined =
       text.front() == '/' ? text.substr(1) : io::join_path(io::parent_path(document), text);
   const std::string path = std::filesystem::path(joined).lexically_normal().generic_string();
-  return path.empty() || path == "." || path == ".." || path.starts_with("../") || path.back() == '/' ||
-                 path.front() == '/'
-             ? ""
-             : path;
+  return io::stays_below(path) ? path : "";
 }
 
 }  // namespace

@@ -56,4 +56,12 @@ Status check_pages(const RowPages& a) {
   return Status();
 }
 
+PagedHeads paged_heads(const ir::Shape& q, const ir::Shape& keys, const std::string& row,
+                       const std::string& head_dim) {
+  PagedHeads heads;
+  for (const ir::Axis& a : q.axes)
+    if (a.name != row && a.name != head_dim) (keys.has(a.name) ? heads.kv : heads.group) = a;
+  return heads;
+}
+
 }  // namespace ostro::runtime

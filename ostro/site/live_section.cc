@@ -26,14 +26,11 @@ lab::Line curve_of(const std::string& name, const page::Bins& bins) {
 
 // Losses in training and on held-out text, from the chain and metrics.jsonl.
 std::string loss_html(io::FileSystem& fs, const std::string& folder) {
-  const auto chain = chain::read_chain(fs, io::join_path(folder, chain::kChainFile));
-  if (!chain.ok()) return "";
-  auto history = page::read_history(fs, folder, *chain, kCurvePoints);
-  if (!history.ok()) history = page::chain_history(*chain, kCurvePoints);
+  const page::History history = page::history_of(fs, folder, kCurvePoints);
   std::vector<lab::Line> lines;
   for (const auto& [metric, name] : {std::pair{page::kTrainLoss, "training"}, {"eval/loss", "held-out text"}})
-    if (const auto found = history->metrics.find(metric);
-        found != history->metrics.end() && !found->second.empty())
+    if (const auto found = history.metrics.find(metric);
+        found != history.metrics.end() && !found->second.empty())
       lines.push_back(curve_of(name, found->second));
   if (lines.empty()) return "";
   return fmt::format("<figure>{}</figure>\n", lab::line_chart_svg("loss", "step", "", lines));

@@ -128,12 +128,12 @@ Result<Site> write_site(const Context& context, const lab::Plan& plan, const lab
   Site made;
   for (BatchSet& set : sets) {
     set.on_demand = request.live != nullptr && set.every > 1;
-    made.batches[set.id] = {set.runs[0], set.key, set.first, set.last};
+    if (set.on_demand) made.batches[set.id] = {set.runs[0], set.key, set.first, set.last};
   }
   Writer writer(context, facts, folder, request.live);
   paper::Report report;
   if (request.report) {
-    report.files = *request.report;
+    ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state, *request.report));
   } else if (state.is_done()) {
     ASSIGN_OR_RETURN(report, paper::shown_report(context.fs, plan, state));
   }

@@ -11,7 +11,7 @@
 #include "ostro/context/context.h"
 #include "ostro/lab/drive/driver.h"
 #include "ostro/lab/drive/live_lab.h"
-#include "ostro/lab/report/report.h"
+#include "ostro/paper/paper.h"
 
 namespace ostro::site {
 
@@ -25,8 +25,8 @@ struct SiteRequest {
   bool texts = true;
   // Folders of boards that have a page, too.
   std::vector<std::string> boards = {};
-  // The report of this state, if it was made already: the pages have these files.
-  std::optional<std::vector<lab::ReportFile>> report = {};
+  // The report of this state, if it was made already (without files for LaTeX).
+  std::optional<paper::Paper> report = {};
 };
 
 // A page of batches whose other steps can be asked for.

@@ -45,6 +45,15 @@ def draining():
     return set(state.state.get_draining_nodes())
 
 
+def request(cpus, resources):
+    """What an actor is asked for, as its options, and what a node needs for it: resource -> amount."""
+    others = dict(resources)
+    options = {"num_cpus": cpus, "resources": others}
+    if gpus := others.pop("GPU", 0):
+        options["num_gpus"] = gpus
+    return options, {name: amount for name, amount in {"CPU": cpus, **resources}.items() if amount > 0}
+
+
 def startable(need):
     """For how many workers the nodes have room now. `need`: resource -> amount."""
     from ray._private import state
@@ -65,8 +74,8 @@ def _amounts(resources):
     return "{" + ", ".join(f"{name}: {amount:g}" for name, amount in sorted(resources.items())) + "}"
 
 
-def room_text(need):
-    """What a worker needs, and what the nodes have of it."""
+def room_text(need, who="a worker"):
+    """What `who` needs, and what the nodes have of it."""
     import ray
     from ray._private import state
     free = state.available_resources_per_node()
@@ -78,4 +87,4 @@ def room_text(need):
         now = {name: free.get(node["NodeID"], {}).get(name, 0) for name in need}
         nodes.append(f"node {node['NodeManagerAddress']} has {_amounts(have)}, of which {_amounts(now)} is free")
     shown = nodes[:8] + ([f"and {len(nodes) - 8} more nodes"] if len(nodes) > 8 else [])
-    return f"a worker needs {_amounts(need)}; " + "; ".join(shown)
+    return f"{who} needs {_amounts(need)}; " + "; ".join(shown)

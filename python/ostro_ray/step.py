@@ -43,15 +43,11 @@ async def follow(args):
     """The exit status of this program, and the words for it."""
     import ray
     from ray import exceptions
-    others = dict(args.resources)
-    options = {"num_cpus": args.cpus, "resources": others, "scheduling_strategy": "SPREAD"}
-    if gpus := others.pop("GPU", 0):
-        options["num_gpus"] = gpus
-    need = {name: amount for name, amount in {"CPU": args.cpus, **args.resources}.items() if amount > 0}
+    options, need = cluster.request(args.cpus, args.resources)
     if cluster.capacity(need, set()) == 0:
-        raise NoPlace(cluster.room_text(need).replace("a worker needs", "no node of the Ray cluster is large enough: a step needs"))
+        raise NoPlace("no node of the Ray cluster is large enough: " + cluster.room_text(need, "a step"))
     ray.cloudpickle.register_pickle_by_value(place)
-    actor = ray.remote(place.Place).options(max_restarts=0, max_concurrency=2, **options).remote()
+    actor = ray.remote(place.Place).options(max_restarts=0, max_concurrency=2, scheduling_strategy="SPREAD", **options).remote()
     spec = {"program": args.program, "command": ["lab", "step", args.task], "folder": os.getcwd(), "environment": environment(args)}
     where, last, told = None, [], False
     stop = os.path.join(os.path.dirname(args.task), "stop")

@@ -26,12 +26,7 @@ class Supervisor:
     def __init__(self, args, spec, secret):
         self.args, self.spec = args, spec
         self.workers = {}  # by number of the place
-        others = dict(args.resources_per_worker)
-        self.options = {"num_cpus": args.cpus_per_worker, "resources": others}
-        if gpus := others.pop("GPU", 0):
-            self.options["num_gpus"] = gpus
-        need = {"CPU": args.cpus_per_worker, **args.resources_per_worker}
-        self.need = {name: amount for name, amount in need.items() if amount > 0}
+        self.options, self.need = cluster.request(args.cpus_per_worker, args.resources_per_worker)
         words = [word for word in spec["words"] if word != "--amend"]  # which is the workers' affair
         self.coordinator = Coordinator(
             args.ostro, ray.util.get_node_ip_address(), args.port, spec["config"],

@@ -33,10 +33,12 @@ def small_lab(ostro, top):
     return lab
 
 
-def wait_for(what, told, seconds=240):
+def wait_for(what, told, seconds=240, seen=str):
+    """What `what` gives once it is something; `seen` gives what a wait in vain shows besides."""
     end = time.monotonic() + seconds
     while not (found := what()):
-        check(time.monotonic() < end, f"waited in vain for {told}")
+        if time.monotonic() >= end:
+            check(False, f"waited in vain for {told}\n{seen()}")
         time.sleep(0.05)
     return found
 
@@ -106,13 +108,18 @@ class Placed:
 
     def wait_for(self, what, told):
         """What `what` gives; meanwhile no two processes do the same step, and the driver does not end."""
+        def seen():
+            return f"{self.out.read_text()}{self.logs()}"
+
         def there():
             twice = {task: pids for task, pids in processes_of(self.lab).items() if len(pids) > 1}
-            check(not twice, f"a step is done by two processes: {twice}\n{self.out.read_text()}{self.logs()}")
+            if twice:
+                check(False, f"a step is done by two processes: {twice}\n{seen()}")
             found = what()
-            check(found or self.process.poll() is None, f"ended without {told}\n{self.out.read_text()}{self.logs()}")
+            if not found and self.process.poll() is not None:
+                check(False, f"ended without {told}\n{seen()}")
             return found
-        return wait_for(there, f"{told}\n{self.out.read_text()}{self.logs()}")
+        return wait_for(there, told, seen=seen)
 
     def training(self, count=2, without=()):
         """The numbers of the processes that train, once there are so many; none of `without`."""

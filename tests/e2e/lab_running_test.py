@@ -133,7 +133,8 @@ def check_states(lab):
                         ("early: {eval: {of: $base, sets: [web]}}", "one token store and no components"),
                         (f"early: {{sample: {{of: $base, prompts: [{'e ' * 100}]}}}}", "the model's context is 32")):
         lab.write(plan + f"  {more}\n")
-        check(error in lab.run(status=1).stderr, f"{more}: {lab.run(status=1).stderr}")
+        said = lab.run(status=1).stderr
+        check(error in said, f"{more}: {said}")
 
 
 def check_jobs(ostro, top):

@@ -106,6 +106,10 @@ code=0; wait $driver || code=$?
 echo "exit code $code; jobs in the queue: $(squeue --noheader | wc -l)"
 [[ $code == 0 ]]
 echo; cat driver.txt; cat err.txt
-[[ $(grep -c '"kind":"done"' placed/small.lab/journal.jsonl) == 8 ]] && echo "each step is done once"
-[[ -z "$(ls placed/small.lab/jobs)" ]] && echo "nothing is left in the folder jobs"
-[[ "$(tail -n 1 driver.txt)" == "$(tail -n 1 local.txt)" ]] && echo "equal: the hash of a lab whose steps were done without Slurm"
+fail() { echo "FAILED: $1"; exit 1; }
+[[ $(grep -c '"kind":"done"' placed/small.lab/journal.jsonl) == 8 ]] || fail "some step is not done once"
+echo "each step is done once"
+[[ -z "$(ls placed/small.lab/jobs)" ]] || fail "the folder jobs has something left"
+echo "nothing is left in the folder jobs"
+[[ "$(tail -n 1 driver.txt)" == "$(tail -n 1 local.txt)" ]] || fail "another hash than that of a lab whose steps were done without Slurm"
+echo "equal: the hash of a lab whose steps were done without Slurm"

@@ -1,10 +1,9 @@
 #include "ostro/batches/loader/data_set.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "ostro/base/check.h"
-#include "ostro/base/sha256.h"
+#include "ostro/batches/loader/stores_hash.h"
 #include "ostro/batches/packing/pack_index_file.h"
 #include "ostro/batches/packing/pack_verify.h"
 #include "ostro/batches/packing/packed_sequences.h"
@@ -93,11 +92,11 @@ bool DataSet::has(const std::set<std::string>& components) const {
 
 std::string DataSet::hash_of(const std::set<std::string>& components) const {
   OSTRO_CHECK(has(components), "the hash of components that are not there");
-  if (parts_[0].component.name.empty()) return parts_[0].store->hash();
-  nlohmann::json hashes;
+  std::map<std::string, std::string> hashes;
   for (const Part& part : parts_)
-    if (components.contains(part.component.name)) hashes[part.component.name] = part.store->hash();
-  return sha256_hex(hashes.dump());
+    if (part.component.name.empty() || components.contains(part.component.name))
+      hashes[part.component.name] = part.store->hash();
+  return stores_hash(hashes);
 }
 
 Result<std::map<std::string, std::string>> DataSet::roots() const {

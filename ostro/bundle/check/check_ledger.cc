@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 
-#include "ostro/base/sha256.h"
+#include "ostro/batches/loader/stores_hash.h"
 #include "ostro/bundle/check/checks.h"
 #include "ostro/bundle/parts/ledger_files.h"
 #include "ostro/chain/data_record.h"
@@ -139,11 +138,10 @@ std::map<std::string, LedgerFiles> open_ledgers(BundleCheck& check,
 // The hash of the data of these components, as a genesis has it.
 std::string data_hash_of(const std::map<std::string, LedgerFiles>& ledgers,
                          const std::set<std::string>& components) {
-  if (const auto only = ledgers.find(""); only != ledgers.end()) return only->second.hash();
-  nlohmann::json hashes = nlohmann::json::object();
+  std::map<std::string, std::string> hashes;
   for (const auto& [component, ledger] : ledgers)
-    if (components.contains(component)) hashes[component] = ledger.hash();
-  return sha256_hex(hashes.dump());
+    if (component.empty() || components.contains(component)) hashes[component] = ledger.hash();
+  return batches::stores_hash(hashes);
 }
 
 // Whether the ledgers are of the data that the genesis and the amends name.

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "ostro/base/run_program.h"
 #include "ostro/cli/launch/worker_words.h"
@@ -33,19 +32,9 @@ struct RayCall {
   std::optional<int64_t> wait;
 };
 
-Status check_resources(const std::string& text) {
-  if (text.empty()) return Status();
-  const auto parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  bool good = parsed.is_object();
-  for (const auto& amount : parsed) good = good && amount.is_number() && amount.get<double>() >= 0;
-  if (good) return Status();
-  return invalid_argument(fmt::format(
-      "--resources_per_worker: '{}' is no JSON object of names and amounts, as '{{\"slot\": 1}}'", text));
-}
-
 Status check(const RayCall& call, const train::TrainConfig& config) {
   RETURN_IF_ERROR(check_workers(call.min_workers, call.max_workers, config));
-  RETURN_IF_ERROR(check_resources(call.resources));
+  RETURN_IF_ERROR(cluster::check_ray_resources("--resources_per_worker", call.resources, "{\"slot\": 1}"));
   if (call.cpus < 0 || call.cpus > 1024)
     return invalid_argument(fmt::format("--cpus_per_worker: {} is not a number from 0 to 1024", call.cpus));
   if (call.port < 0 || call.port > 65535)

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 namespace ostro::cluster {
 namespace {
@@ -46,6 +47,16 @@ Result<std::string> ray_python(const std::string& what) {
                     "sources of ostro, {}",
                     python, python, other));
   return io_error(fmt::format("{} does not work (status {}); OSTRO_PYTHON names another one", python, code));
+}
+
+Status check_ray_resources(const std::string& option, const std::string& text, const std::string& example) {
+  if (text.empty()) return {};
+  const auto parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  bool good = parsed.is_object();
+  for (const auto& amount : parsed) good = good && amount.is_number() && amount.get<double>() >= 0;
+  if (good) return {};
+  return invalid_argument(
+      fmt::format("{}: '{}' is no JSON object of names and amounts, as '{}'", option, text, example));
 }
 
 }  // namespace ostro::cluster

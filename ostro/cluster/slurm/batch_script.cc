@@ -55,13 +55,6 @@ bool is_beginning(std::string_view word, std::string_view option) {
   return name.starts_with("--") && name.size() < option.size() && option.starts_with(name);
 }
 
-// Slurm puts a job's numbers in the place of %j and others.
-std::string with_percents_doubled(const std::string& path) {
-  std::string out;
-  for (const char c : path) out += c == '%' ? std::string("%%") : std::string(1, c);
-  return out;
-}
-
 }  // namespace
 
 Status check_sbatch_options(const std::string& options, const std::string& command) {
@@ -82,6 +75,12 @@ Status check_sbatch_options(const std::string& options, const std::string& comma
                         word, option, command));
   }
   return {};
+}
+
+std::string with_percents_doubled(const std::string& path) {
+  std::string out;
+  for (const char c : path) out += c == '%' ? std::string("%%") : std::string(1, c);
+  return out;
 }
 
 Status check_slurm_directory(const std::string& directory) {

@@ -35,6 +35,8 @@ struct SlurmWorker {
 // it, for the beginning of such a one, and for line feeds. `command` is the one whose option they are.
 inline constexpr const char* kLaunchSlurm = "ostro launch slurm";
 Status check_sbatch_options(const std::string& options, const std::string& command = kLaunchSlurm);
+// A path as a directive of sbatch takes it: Slurm puts a job's numbers in the place of %j and others.
+std::string with_percents_doubled(const std::string& path);
 // kInvalidArgument for a directory that a script cannot name.
 Status check_slurm_directory(const std::string& directory);
 

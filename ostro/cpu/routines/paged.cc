@@ -45,8 +45,8 @@ void write_rows(const OpCall& call) {
 
 // q or the result, with one stride for rows, heads of keys and heads that share keys.
 kernels::QueryStrides query_strides(const compile::View& view, const std::string& row,
-                                    const std::string& heads, const std::string& group) {
-  return {0, stride_of(view, row), stride_of(view, heads), stride_of(view, group)};
+                                    const runtime::PagedHeads& heads) {
+  return {0, stride_of(view, row), stride_of(view, heads.kv.name), stride_of(view, heads.group.name)};
 }
 
 }  // namespace
@@ -70,16 +70,13 @@ Status run_paged_attention(const OpCall& call) {
   const Array &q = call.in[0], &keys = call.in[1], &values = call.in[2];
   const std::string &row = attrs.str("row"), &dim = attrs.str("head_dim"), &page = attrs.str("page"),
                     &slot = attrs.str("slot");
-  std::string heads, group;  // the axis of q that the pools have, and the one they have not; may be absent
-  for (const ir::Axis& a : q.shape().axes)
-    if (a.name != row && a.name != dim) (keys.shape().has(a.name) ? heads : group) = a.name;
+  const runtime::PagedHeads heads = runtime::paged_heads(q.shape(), keys.shape(), row, dim);
 
   kernels::PagedAttention p;
-  const auto size_of = [&](const std::string& axis) { return axis.empty() ? 1 : q.shape().size_of(axis); };
-  p.rows = size_of(row);
-  p.kv_heads = size_of(heads);
-  p.group = size_of(group);
-  p.key_dim = size_of(dim);
+  p.rows = q.shape().size_of(row);
+  p.kv_heads = heads.kv.size;
+  p.group = heads.group.size;
+  p.key_dim = q.shape().size_of(dim);
   p.value_dim = values.shape().size_of(dim);
   p.pages = keys.shape().size_of(page);
   p.entries = call.in[3].shape().size_of(attrs.str("entry"));
@@ -89,8 +86,8 @@ Status run_paged_attention(const OpCall& call) {
   p.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
   p.window = attrs.i64("window", 0);
   std::vector<ir::Axis> head_axes;
-  for (const std::string& axis : {heads, group})
-    if (!axis.empty()) head_axes.push_back({axis, size_of(axis)});
+  for (const ir::Axis& axis : {heads.kv, heads.group})
+    if (!axis.name.empty()) head_axes.push_back(axis);
   std::vector<float> sink;
   if (attrs.i64("sink", 0) != 0) {
     for (int64_t i : offsets_over(head_axes, *call.in[5].view)) sink.push_back(call.in[5].as<float>()[i]);
@@ -105,7 +102,7 @@ Status run_paged_attention(const OpCall& call) {
   p.table = table.data();
   p.position = position.data();
   const auto pool_strides = [&](const compile::View& v) {
-    return kernels::PoolStrides{stride_of(v, page), stride_of(v, slot), stride_of(v, heads),
+    return kernels::PoolStrides{stride_of(v, page), stride_of(v, slot), stride_of(v, heads.kv.name),
                                 stride_of(v, dim)};
   };
   p.key_pool = keys.data;
@@ -124,9 +121,9 @@ Status run_paged_attention(const OpCall& call) {
     copy_view(q, {&dense, reinterpret_cast<char*>(copy.get())}, call.pool);
   }
   p.q = as_it_lies ? q.data : reinterpret_cast<const char*>(copy.get());
-  p.q_strides = query_strides(as_it_lies ? *q.view : dense, row, heads, group);
+  p.q_strides = query_strides(as_it_lies ? *q.view : dense, row, heads);
   p.out = call.out[0].data;
-  p.out_strides = query_strides(*call.out[0].view, row, heads, group);
+  p.out_strides = query_strides(*call.out[0].view, row, heads);
   kernels::paged_attention(p, call.isa, call.pool);
   return Status();
 }

@@ -55,8 +55,8 @@ class Places {
     args::AttentionPlace p = {};
     p.at = a.at.at;
     p.type = type_number(a.dtype());
-    p.pos = stride(a, row);
-    p.dim = stride(a, column);
+    p.pos = stride_along(a, row);
+    p.dim = stride_along(a, column);
     ASSIGN_OR_RETURN(p.batch,
                      call_.table(next_++, [&] { return compile::offsets_over(axes_.batch, *a.view); }));
     ASSIGN_OR_RETURN(p.head,
@@ -66,11 +66,6 @@ class Places {
   size_t next() { return next_++; }
 
  private:
-  static int64_t stride(const DeviceArray& a, const std::string& axis) {
-    const int64_t at = axis.empty() ? -1 : a.shape().find(axis);
-    return at < 0 ? 0 : a.view->strides[static_cast<size_t>(at)];
-  }
-
   const StepCall& call_;
   const AttentionAxes& axes_;
   size_t next_ = 0;

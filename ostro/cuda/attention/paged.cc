@@ -28,28 +28,6 @@ Result<std::vector<int32_t>> on_host(const StepCall& call, const DeviceArray& a)
   return out;
 }
 
-// The axes of q that the pools have too, and that they have not. There is at most one of each.
-struct HeadAxes {
-  std::string kv, group;
-  int64_t kv_heads = 1, groups = 1;
-};
-
-HeadAxes head_axes(const DeviceArray& q, const DeviceArray& keys, const std::string& row,
-                   const std::string& dim) {
-  HeadAxes heads;
-  for (const ir::Axis& a : q.shape().axes) {
-    if (a.name == row || a.name == dim) continue;
-    const bool shared = !keys.shape().has(a.name);
-    (shared ? heads.group : heads.kv) = a.name;
-    (shared ? heads.groups : heads.kv_heads) = a.size;
-  }
-  return heads;
-}
-
-int64_t stride(const DeviceArray& a, const std::string& axis) {
-  return axis.empty() || !a.shape().has(axis) ? 0 : stride_along(a, axis);
-}
-
 }  // namespace
 
 // The pool is copied only where the plan has not given the result its memory.
@@ -82,7 +60,7 @@ Status run_paged_attention(const StepCall& call) {
   const std::string &row = attrs.str("row"), &dim = attrs.str("head_dim"), &page = attrs.str("page"),
                     &slot = attrs.str("slot");
   if (out.count() == 0) return Status();
-  const HeadAxes heads = head_axes(q, keys, row, dim);
+  const runtime::PagedHeads heads = runtime::paged_heads(q.shape(), keys.shape(), row, dim);
   runtime::RowPages pages;
   pages.rows = q.shape().size_of(row);
   pages.entries = call.in[3].shape().size_of(attrs.str("entry"));
@@ -95,11 +73,12 @@ Status run_paged_attention(const StepCall& call) {
   RETURN_IF_ERROR(runtime::check_pages(pages));
 
   const auto row_place = [&](const DeviceArray& x) {
-    return args::RowPlace{x.at.at, stride(x, row), stride(x, heads.kv), stride(x, heads.group),
-                          stride(x, dim)};
+    return args::RowPlace{x.at.at, stride_along(x, row), stride_along(x, heads.kv.name),
+                          stride_along(x, heads.group.name), stride_along(x, dim)};
   };
   const auto pool_place = [&](const DeviceArray& x) {
-    return args::PoolPlace{x.at.at, stride(x, page), stride(x, slot), stride(x, heads.kv), stride(x, dim)};
+    return args::PoolPlace{x.at.at, stride_along(x, page), stride_along(x, slot),
+                           stride_along(x, heads.kv.name), stride_along(x, dim)};
   };
   args::PagedArgs a = {};
   a.q = row_place(q);
@@ -109,11 +88,11 @@ Status run_paged_attention(const StepCall& call) {
   a.values = pool_place(values);
   a.table = call.in[3].at.at;
   a.position = call.in[4].at.at;
-  a.table_row = stride(call.in[3], row);
-  a.table_entry = stride(call.in[3], attrs.str("entry"));
-  a.position_row = stride(call.in[4], row);
+  a.table_row = stride_along(call.in[3], row);
+  a.table_entry = stride_along(call.in[3], attrs.str("entry"));
+  a.position_row = stride_along(call.in[4], row);
   a.type = type_number(q.dtype());
-  a.group = heads.groups;
+  a.group = heads.group.size;
   a.key_dim = q.shape().size_of(dim);
   a.value_dim = values.shape().size_of(dim);
   a.window = pages.window;
@@ -121,7 +100,7 @@ Status run_paged_attention(const StepCall& call) {
   a.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
   a.kappa = a.soft_cap > 0 ? numerics::kLog2e : numerics::attention_kappa(a.scale);
   return call.launch(kPaged, attrs.i64("int8_slices", 0) != 0 ? "paged_attention_sliced" : "paged_attention",
-                     LaunchShape{.x = pages.rows, .y = heads.kv_heads * heads.groups, .threads = 128}, a);
+                     LaunchShape{.x = pages.rows, .y = heads.kv.size * heads.group.size, .threads = 128}, a);
 }
 
 }  // namespace ostro::cuda

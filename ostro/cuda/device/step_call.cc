@@ -45,7 +45,8 @@ args::Scalar scalar_of(const DeviceArray& integer) { return {integer.at.at, type
 int64_t type_number(ir::DType dtype) { return static_cast<int64_t>(dtype); }
 
 int64_t stride_along(const DeviceArray& a, const std::string& axis) {
-  return a.view->strides[static_cast<size_t>(a.shape().find(axis))];
+  const int64_t at = a.shape().find(axis);
+  return at < 0 ? 0 : a.view->strides[static_cast<size_t>(at)];
 }
 
 }  // namespace ostro::cuda

@@ -117,6 +117,7 @@ args::Axes axes_over(const std::vector<ir::Axis>& axes, const compile::View& vie
 args::Axes axes_with(const std::vector<ir::Axis>& axes, std::vector<int64_t> strides);
 args::Scalar scalar_of(const DeviceArray& integer);
 int64_t type_number(ir::DType dtype);
+// 0 where the array has no such axis.
 int64_t stride_along(const DeviceArray& a, const std::string& axis);
 
 // Fills args.leaves, and args.leaf_ends with the address of table `table` of the step. Error: kUnsupported

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ostro/experiment/plan/declared.h"
+#include "ostro/io/files/below.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::lab {
@@ -11,16 +12,11 @@ namespace {
 using config::Node;
 
 // A plan may come from a stranger: what it has written stays below its folder.
-bool is_inside(const std::string& folder) {
-  return !folder.empty() && folder[0] != '/' && io::path_scheme(folder).empty() &&
-         ("/" + folder + "/").find("/../") == std::string::npos;
-}
-
 Result<std::string> read_folder(const Node& map, const char* key) {
   const Node* out = map.find("out");
   if (out == nullptr) return std::string();
   const std::string folder = out->kind == Node::Kind::kString ? io::clean_path(out->text) : "";
-  if (is_inside(folder) && folder != ".") return folder;
+  if (io::stays_below(folder)) return folder;
   return plan_error(*out, fmt::format("{}.out: expected a folder below that of the plan, which the report or "
                                       "the pages have for themselves",
                                       key));

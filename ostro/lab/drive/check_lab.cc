@@ -61,7 +61,7 @@ class LabChecker {
       const auto entry = nlohmann::json::parse(line.entry);
       if (entry["kind"] != "plan") continue;
       const std::string hash = entry["sha256"];
-      const std::string path = io::join_path(directory_, "plans/" + hash + ".json");
+      const std::string path = frozen_path(directory_, hash);
       const auto text = context_.fs.read_file(path);
       if (!text.ok() && text.error().code() == ErrorCode::kNotFound)
         add_fault(fmt::format("{}: is gone; the journal names it", path));
@@ -133,8 +133,7 @@ class LabChecker {
     if (has_folder == has_list) return std::string();
     return fmt::format(
         "{}: is gone, and {} is there, so nothing says whether the output is what it was. Put back a copy, "
-        "or "
-        "remove that too; `ostro lab run` does the step again",
+        "or remove that too; `ostro lab run` does the step again",
         has_list ? folder : list, has_list ? list : folder);
   }
 
@@ -152,7 +151,10 @@ class LabChecker {
         add_fault(fmt::format("{}: fingerprint {} gave two different outputs (journal, \"conflict\")",
                               entry.step, short_hash(entry.fingerprint)));
       const auto there = check_output(context_.fs, directory_, entry.fingerprint, entry.manifest, hashes);
-      ASSIGN_OR_RETURN(const std::string half, half_of(entry.fingerprint));
+      std::string half;
+      if (there.ok() && !*there) {
+        ASSIGN_OR_RETURN(half, half_of(entry.fingerprint));
+      }
       if (!there.ok())
         add_fault(fmt::format("{}: {}", entry.step, there.error().message()));
       else if (!half.empty())

@@ -132,11 +132,14 @@ class Driver {
     return {};
   }
 
+  // Where the output of a step that is done is made.
+  std::string folder_of(const StepState& state) const {
+    return state.action == Action::kAudit ? audit_folder(lab_, state)
+                                          : output_folder(lab_.directory, state.fingerprint);
+  }
+
   Status begin(size_t i) {
-    StepState& state = out_.steps[i];
-    const std::string folder = state.action == Action::kAudit
-                                   ? audit_folder(lab_, state)
-                                   : output_folder(lab_.directory, state.fingerprint);
+    const std::string folder = folder_of(out_.steps[i]);
     const TaskFiles files(lab_.directory, folder);
     const Status begun =
         request_.elsewhere != nullptr ? begin_elsewhere(i, folder, files) : begin_here(i, folder, files);
@@ -144,6 +147,7 @@ class Driver {
     return {};
   }
 
+  // Which step it is; begin_elsewhere() adds what doing it takes.
   StepTask task_of(const StepState& state, const std::string& folder) const {
     return {.attempt = {},
             .plan = lab_.plan.file,
@@ -151,11 +155,7 @@ class Driver {
             .step = state.step->name,
             .fingerprint = state.fingerprint,
             .folder = folder,
-            .where = io::absolute_path("."),
-            .seeds = lab_.gate.seeds(),
-            .made = out_.made,
-            .argv = request_.argv,
-            .version = lab_.services.version};
+            .where = io::absolute_path(".")};
   }
 
   // Makes the folder ready in which a step begins or goes on; `again`: another attempt may have worked in it.
@@ -191,8 +191,13 @@ class Driver {
     const StepState& state = out_.steps[i];
     RETURN_IF_ERROR(lab_.context.fs.make_dirs(io::parent_path(files.log)));
     const auto waits = [&] {
+      StepTask task = task_of(state, folder);
+      task.seeds = lab_.gate.seeds();
+      task.made = out_.made;
+      task.argv = request_.argv;
+      task.version = lab_.services.version;
       return do_elsewhere(
-          lab_.context.fs, *request_.elsewhere, files, task_of(state, folder), resumes(*state.step->kind),
+          lab_.context.fs, *request_.elsewhere, files, std::move(task), resumes(*state.step->kind),
           [&](bool again) { return ready(state, folder, again); }, lab_.context.stop);
     };
     RETURN_IF_ERROR(jobs_.start_waiting(i, waits, files.log));
@@ -209,13 +214,14 @@ class Driver {
   void end(size_t i, const Performed& performed, bool elsewhere) {
     StepState& state = out_.steps[i];
     if (performed.ok() && !*performed) out_.stopped = true;
-    const bool is_audit = state.action == Action::kAudit;
-    const TaskFiles files(lab_.directory, is_audit ? audit_folder(lab_, state)
-                                                   : output_folder(lab_.directory, state.fingerprint));
-    const Status sandboxed =
-        elsewhere ? sandboxed_there(lab_.context.fs, files) : is_sandboxed(*state.step->kind);
-    finish(i, is_audit ? end_audit(lab_, out_.made, state, performed, request_.by)
-                       : end_step(lab_, out_.made, state, performed, sandboxed));
+    const TaskFiles files(lab_.directory, folder_of(state));
+    if (state.action == Action::kAudit) {
+      finish(i, end_audit(lab_, out_.made, state, performed, request_.by));
+    } else {
+      const Status sandboxed =
+          elsewhere ? sandboxed_there(lab_.context.fs, files) : is_sandboxed(*state.step->kind);
+      finish(i, end_step(lab_, out_.made, state, performed, sandboxed));
+    }
     if (!elsewhere) return;
     if (state.action == Action::kSkip)
       (void)lab_.context.fs.remove_all(files.directory);

@@ -12,10 +12,12 @@ const char* action_name(Action action) {
   return kNames[static_cast<size_t>(action)];
 }
 
-bool LabState::is_done() const {
-  return std::all_of(steps.begin(), steps.end(),
-                     [](const StepState& s) { return s.action == Action::kSkip; });
+size_t LabState::done() const {
+  return static_cast<size_t>(std::count_if(steps.begin(), steps.end(),
+                                           [](const StepState& s) { return s.action == Action::kSkip; }));
 }
+
+bool LabState::is_done() const { return done() == steps.size(); }
 
 std::string LabState::hash() const {
   auto json = nlohmann::json::object();

@@ -37,6 +37,7 @@ struct LabState {
   std::map<std::string, Made> made;  // of the steps that are done
   bool stopped = false;              // context.stop asked to stop
 
+  size_t done() const;   // steps
   bool is_done() const;  // all steps
   // SHA-256 over fingerprints and contents of all steps; of a finished lab it is a function of the plan's
   // steps and the sources: no machine, path, time or kill changes it.

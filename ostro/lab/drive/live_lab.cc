@@ -8,11 +8,6 @@
 
 namespace ostro::lab {
 
-int64_t LiveLab::done() const {
-  return std::count_if(state.steps.begin(), state.steps.end(),
-                       [](const StepState& s) { return s.action == Action::kSkip; });
-}
-
 const BegunStep* LiveLab::find(const std::string& step) const {
   for (const BegunStep& one : begun)
     if (one.step == step) return &one;

@@ -20,7 +20,6 @@ struct LiveLab {
   std::string driver;
   std::vector<BegunStep> begun;  // in the order of the plan
 
-  int64_t done() const;  // steps
   const BegunStep* find(const std::string& step) const;
 };
 

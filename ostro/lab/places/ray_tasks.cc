@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 
 #include "ostro/base/run_program.h"
 #include "ostro/cluster/ray/ray_python.h"
@@ -77,20 +76,10 @@ class RayCluster final : public Cluster {
   std::string python_, program_;
 };
 
-Status check_resources(const std::string& text) {
-  if (text.empty()) return {};
-  const auto parsed = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  bool good = parsed.is_object();
-  for (const auto& amount : parsed) good = good && amount.is_number() && amount.get<double>() >= 0;
-  if (good) return {};
-  return invalid_argument(
-      fmt::format("--resources: '{}' is no JSON object of names and amounts, as '{{\"GPU\": 1}}'", text));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Cluster>> ray_tasks(io::FileSystem& fs, const RayOptions& options) {
-  RETURN_IF_ERROR(check_resources(options.resources));
+  RETURN_IF_ERROR(cluster::check_ray_resources("--resources", options.resources, "{\"GPU\": 1}"));
   ASSIGN_OR_RETURN(std::string python, cluster::ray_python("ostro lab run --place ray"));
   ASSIGN_OR_RETURN(std::string program, own_path());
   return std::unique_ptr<Cluster>(

@@ -114,12 +114,11 @@ class SlurmCluster final : public Cluster {
 
   Status write_scripts(const TaskFiles& files) const {
     RETURN_IF_ERROR(cluster::check_slurm_directory(files.directory));
-    std::string output;  // Slurm puts a job's numbers in the place of %j and others
-    for (const char c : output_file(files)) output += c == '%' ? std::string("%%") : std::string(1, c);
     std::string batch = "#!/bin/sh\n";
     for (const std::string& option :
          {fmt::format("--job-name={}", name(files)), std::string("--nodes=1"), std::string("--ntasks=1"),
-          fmt::format("--cpus-per-task={}", options_.cpus), "--output=" + shell_word(output),
+          fmt::format("--cpus-per-task={}", options_.cpus),
+          "--output=" + shell_word(cluster::with_percents_doubled(output_file(files))),
           std::string("--open-mode=append"), std::string("--no-requeue"),
           fmt::format("--signal=TERM@{}", kGrace), options_.sbatch})
       if (!option.empty()) batch += fmt::format("#SBATCH {}\n", option);

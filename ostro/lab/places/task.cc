@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "ostro/base/host_name.h"
@@ -15,12 +14,6 @@ namespace ostro::lab {
 namespace {
 
 constexpr const char* kTaskFile = "task.json";
-
-std::string absolute_path(const std::string& path) {
-  std::error_code error;
-  const auto out = std::filesystem::absolute(path, error).lexically_normal();
-  return error ? path : out.string();
-}
 
 nlohmann::json source_json(const data::SourceFile& file) {
   return {file.path, static_cast<int>(file.format), static_cast<int>(file.list), file.size, file.mtime_ns};
@@ -53,7 +46,7 @@ Made made_of(const nlohmann::json& json) {
 }  // namespace
 
 TaskFiles::TaskFiles(const std::string& lab_directory, const std::string& folder)
-    : TaskFiles(io::join_path(absolute_path(lab_directory),
+    : TaskFiles(io::join_path(io::absolute_path(lab_directory),
                               fmt::format("jobs/{}/{}", io::base_name(folder), kTaskFile))) {}
 
 TaskFiles::TaskFiles(const std::string& task_file)

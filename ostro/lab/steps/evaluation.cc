@@ -4,15 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/config/options.h"
 #include "ostro/convert/configured_model.h"
+#include "ostro/convert/evaluate_configured.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
-#include "ostro/train/step/evaluate.h"
 
 namespace ostro::lab {
 namespace {
@@ -93,9 +92,7 @@ Result<std::vector<nlohmann::json>> evaluate_states(const Work& work, train::Tra
       const train::HeldOut held_out,
       train::HeldOut::create(model.config, model.data.tokenizer->vocab_size(), *model.engine, *stores));
   const auto evaluate = [&](const trained::Parameters& parameters) -> Result<nlohmann::json> {
-    ASSIGN_OR_RETURN(const train::HeldOutLoss loss, held_out.evaluate(parameters.values));
-    if (loss.tokens == 0) return invalid_argument(train::uncounted_text(loss));
-    if (!loss.uncounted.empty()) log_warning(train::uncounted_text(loss));
+    ASSIGN_OR_RETURN(const train::HeldOutLoss loss, convert::counted_loss(held_out, parameters.values));
     return json_of(loss, parameters.step, parameters.name);
   };
   ASSIGN_OR_RETURN(nlohmann::json last, evaluate(model.parameters));

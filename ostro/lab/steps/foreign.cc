@@ -5,7 +5,7 @@
 
 #include "ostro/audit/audit_run.h"
 #include "ostro/audit/sample/draw.h"
-#include "ostro/base/sha256.h"
+#include "ostro/batches/loader/stores_hash.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/chain.h"
 #include "ostro/chain/config_file.h"
@@ -32,11 +32,10 @@ Error is_other(const std::string& folder, const char* what, const std::string& h
 // The data that the chain names, at its beginning and by its amends, are what the stores of the step hold.
 Status check_data(const json& inputs, const chain::Chain& chain, const std::string& folder) {
   for (const chain::DataRecord& record : chain::data_records(chain)) {
-    std::string wanted;
+    std::map<std::string, std::string> hashes;
     if (inputs.contains("data")) {
-      wanted = inputs["data"];
+      hashes[""] = inputs["data"];
     } else {
-      json hashes = json::object();
       for (const std::string& name : record.components) {
         if (!inputs.contains("data." + name))
           return invalid_argument(
@@ -44,8 +43,8 @@ Status check_data(const json& inputs, const chain::Chain& chain, const std::stri
                           folder, name, record.step));
         hashes[name] = inputs["data." + name];
       }
-      wanted = sha256_hex(hashes.dump());
     }
+    const std::string wanted = batches::stores_hash(hashes);
     if (record.hash != wanted) return is_other(folder, "the hash of its data", record.hash, wanted);
   }
   return {};

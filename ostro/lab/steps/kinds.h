@@ -78,12 +78,8 @@ Result<std::vector<KeptState>> kept_states(const Work& work);
 // The one of the step `at`; where that is left out, and in a sanity run, the last one. Error: there is none,
 // with what it takes to make it.
 Result<KeptState> state_at(const Work& work);
-// The context with the engine of the run's device, and the run's configuration.
-struct OfRun {
-  Context context;
-  train::TrainConfig config;
-};
-Result<OfRun> of_run(const Work& work);
+// The context with the engine of the device of the run that a step is `of`.
+Result<Context> context_of_run(const Work& work);
 
 // What a training, or the one that a forecast is of, comes to: all parameters, those without the tables of
 // tokens and positions and without the head, and tokens and floating-point operations of all its steps.

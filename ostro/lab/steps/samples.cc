@@ -6,6 +6,7 @@
 
 #include "ostro/base/sha256.h"
 #include "ostro/config/codec.h"
+#include "ostro/experiment/journal/line_chain.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/steps/kinds.h"
@@ -14,10 +15,6 @@
 
 namespace ostro::lab {
 namespace {
-
-std::string line_of(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
-}
 
 // How texts go on: as the step says, up to what the tokenizer ends texts with.
 Result<infer::SampleOptions> options_of_samples(const Work& work, const tokenizer::Tokenizer& tokenizer) {
@@ -35,11 +32,11 @@ Result<infer::SampleOptions> options_of_samples(const Work& work, const tokenize
 }  // namespace
 
 Result<std::string> make_samples(const Work& work, const std::string& folder) {
-  ASSIGN_OR_RETURN(const OfRun of, of_run(work));
+  ASSIGN_OR_RETURN(const Context context, context_of_run(work));
   ASSIGN_OR_RETURN(const KeptState state, state_at(work));
-  ASSIGN_OR_RETURN(const auto engine, of.context.engine());
+  ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(const trained::SampleModel model,
-                   trained::load_resident(of.context, state.folder, "", trained::Trust::kChain, {}));
+                   trained::load_resident(context, state.folder, "", trained::Trust::kChain, {}));
   ASSIGN_OR_RETURN(const infer::SampleOptions options, options_of_samples(work, *model.tokenizer));
   const std::vector<std::string> prompts = texts_of(work.step, "prompts");
   std::vector<std::vector<int32_t>> ids;
@@ -65,11 +62,11 @@ Result<std::string> make_samples(const Work& work, const std::string& folder) {
                      model.tokenizer->decode(std::vector<uint32_t>(made[i].begin(), made[i].end()), true));
     list["samples"].push_back(
         {{"prompt", prompts[i]}, {"tokens", made[i].size()}, {"sha256", sha256_hex(text)}});
-    texts += line_of({{"prompt", prompts[i]}, {"text", text}, {"ids", made[i]}});
+    texts += line_text({{"prompt", prompts[i]}, {"text", text}, {"ids", made[i]}}) + "\n";
   }
   io::FileSystem& fs = work.context.fs;
   RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(folder, kTextsFile), texts));
-  const std::string text = line_of(list);
+  const std::string text = line_text(list) + "\n";
   RETURN_IF_ERROR(io::write_file_atomically(fs, io::join_path(folder, kSamplesFile), text));
   return sha256_hex(text + texts);
 }

@@ -42,12 +42,11 @@ Result<KeptState> state_at(const Work& work) {
   return run::missing_state(work.context.fs, work.made_by(work.input("of")).folder, chain, step, "at");
 }
 
-Result<OfRun> of_run(const Work& work) {
+Result<Context> context_of_run(const Work& work) {
   const Step& training = work.input("of");
-  ASSIGN_OR_RETURN(train::TrainConfig config,
+  ASSIGN_OR_RETURN(const train::TrainConfig config,
                    training_config(work.of(training), work.made_by(training).folder));
-  const Context context = work.context.on(config.trainer.device);
-  return OfRun{context, std::move(config)};
+  return work.context.on(config.trainer.device);
 }
 
 }  // namespace ostro::lab

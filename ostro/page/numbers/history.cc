@@ -82,6 +82,13 @@ Result<History> read_history(io::FileSystem& fs, const std::string& run_director
   }
 }
 
+History history_of(io::FileSystem& fs, const std::string& run_directory, size_t bins) {
+  const auto chain = chain::read_chain(fs, io::join_path(run_directory, chain::kChainFile));
+  if (!chain.ok()) return {};
+  auto history = read_history(fs, run_directory, *chain, bins);
+  return history.ok() ? std::move(*history) : chain_history(*chain, bins);
+}
+
 Result<std::vector<std::string>> find_metrics(const History& history, const std::string& wanted) {
   std::vector<std::string> found, names;
   for (const auto& [name, bins] : history.metrics) {

@@ -42,6 +42,10 @@ History chain_history(const chain::Chain& chain, size_t bins);
 Result<History> read_history(io::FileSystem& fs, const std::string& run_directory, const chain::Chain& chain,
                              size_t bins);
 
+// That of a run directory, or of its chain alone where metrics.jsonl cannot be read; empty without a chain,
+// as of a run that waits for its workers.
+History history_of(io::FileSystem& fs, const std::string& run_directory, size_t bins);
+
 // The names of the metrics that `wanted` stands for: the one of this name, or all that end in "/wanted".
 // Error: there is none; it lists those that exist.
 Result<std::vector<std::string>> find_metrics(const History& history, const std::string& wanted);

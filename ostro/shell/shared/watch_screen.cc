@@ -72,11 +72,7 @@ Status watch_until_end(bool ascii,
 
 page::History history_for(io::FileSystem& fs, const std::string& run_directory,
                           const page::Terminal& terminal) {
-  const auto chain = chain::read_chain(fs, io::join_path(run_directory, chain::kChainFile));
-  if (!chain.ok()) return {};  // a run that waits for its workers has none yet
-  const auto bins = 2 * static_cast<size_t>(std::max(terminal.columns, 40));
-  auto history = page::read_history(fs, run_directory, *chain, bins);
-  return history.ok() ? std::move(*history) : page::chain_history(*chain, bins);
+  return page::history_of(fs, run_directory, 2 * static_cast<size_t>(std::max(terminal.columns, 40)));
 }
 
 }  // namespace ostro::cli
