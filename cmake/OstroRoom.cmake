@@ -1,11 +1,11 @@
 # ostro_room(NAME DEPS room... [LIBS target...] [EXCLUDE file...] [COLD [HOT file...]] [HOT_TESTS file...]
-#            [BUDGET seconds])
+#            [BUDGET seconds] [SLOW_BUDGET seconds])
 #
 # One library target `ostro_NAME` for the room, made of the *.cc files of its folder (and the
 # folders below it), and one test program `NAME_test` made of its *_test.cc files.
 # COLD: a room without loops that take time is compiled with less optimisation; HOT: files of it that have such loops.
 # HOT_TESTS: tests that compute much themselves (a reference in plain code); they are optimised, all others are not.
-# BUDGET: of its test, if 6 s of CPU time are too few (docs/inside/testing.md).
+# BUDGET: of its test, if 6 s of CPU time are too few, SLOW_BUDGET: of its slow cases, if 12 s are (docs/inside/testing.md).
 # A test case whose name starts with "slow:" runs under the ctest label `slow`, all others under `fast`. Those of the
 # suite "one-thread" start none and take long with ThreadSanitizer, which has nothing to find in them: it leaves them out.
 #
@@ -18,7 +18,7 @@ set(OSTRO_TEST_FILES "" CACHE STRING "Only these test files of a room: a regular
 set(OSTRO_NO_SOURCE "${CMAKE_CURRENT_LIST_DIR}/no_source.cc")
 
 function(ostro_room name)
-  cmake_parse_arguments(ROOM "COLD" "BUDGET" "DEPS;LIBS;EXCLUDE;HOT;HOT_TESTS" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "BUDGET;SLOW_BUDGET" "DEPS;LIBS;EXCLUDE;HOT;HOT_TESTS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cc")
   foreach(pattern ${ROOM_EXCLUDE})
     list(FILTER sources EXCLUDE REGEX "${pattern}")
@@ -88,7 +88,10 @@ function(ostro_room name)
       endif()
     endforeach()
     if(has_slow)
-      ostro_test(${name}.slow LABEL slow BUDGET 12 TIMEOUT 1800
+      if(NOT ROOM_SLOW_BUDGET)
+        set(ROOM_SLOW_BUDGET 12)
+      endif()
+      ostro_test(${name}.slow LABEL slow BUDGET ${ROOM_SLOW_BUDGET} TIMEOUT 1800
                  COMMAND $<TARGET_FILE:${name}_test> --test-case=slow:*)
     endif()
   endif()

@@ -19,6 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUITE = ROOT / "tests" / "suite"
 sys.path.insert(0, str(SUITE))
+import choose  # noqa: E402
 import run_test  # noqa: E402
 
 failures = []
@@ -48,6 +49,25 @@ def draws():
     check(draw(OSTRO_TEST_SIZE="ful").returncode != 0, "an unknown size is refused")
     check(draw(OSTRO_TEST_SEED="x").returncode != 0, "a seed that is no number is refused")
     check(run("python3", SUITE / "seed.py").stdout.strip().isdigit(), "the commit gives a seed")
+
+
+def choices(build):
+    budgets = choose.expensive(build)
+    check(budgets and all(budget >= 8 for budget in budgets.values()), f"the expensive tests have budgets of 8 s or more: {budgets}")
+    seen = set()
+    for key in range(200):
+        taken = choose.taken(budgets, 450, key)
+        left = 450 - sum(budgets[name] for name in taken)
+        check(left >= 0, f"seed {key}: what is taken fits: {taken}")
+        check(all(budgets[name] > left for name in budgets if name not in taken), f"seed {key}: nothing that fits is left out: {taken}")
+        check(taken == choose.taken(budgets, 450, key), f"seed {key} takes the same tests twice")
+        seen.update(taken)
+    check(seen == set(budgets), f"a test that no seed takes: {sorted(set(budgets) - seen)}")
+    def names(**env):
+        return run("python3", SUITE / "choose.py", "--build", build, "--seconds", 450, **env).stdout.split()
+
+    check(set(names(OSTRO_TEST_SEED="7")) == set(budgets) - set(choose.taken(budgets, 450, 7)), "the program prints those left out")
+    check(names(OSTRO_TEST_SIZE="full") == [], "a full run leaves none out")
 
 
 def seeds(folder):
@@ -201,6 +221,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ostro-suite-") as folder:
         draws()
+        choices(options.build)
         seeds(pathlib.Path(folder))
         (pathlib.Path(folder) / "results").mkdir()
         runner(pathlib.Path(folder) / "results")
