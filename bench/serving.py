@@ -1,4 +1,5 @@
-"""`ostro serve` beside llama.cpp's server: one request, load, the start, and what receipts cost.
+"""`ostro serve` beside llama.cpp's server: one request, load, the start, what receipts cost, and what
+checking one does.
 
 Both serve the same random weights in bf16 (peers/llama_files.py); llama.cpp is that of the newest llama-cpp-python
 (peers/llama_cpp.sh), built with -march=native, and once more for AVX2 alone. Both have the same number of threads, answers at a
@@ -10,14 +11,14 @@ one row is read. What a cache costs: the time of a token behind 4,000 tokens les
 read rate. The load is on base125, since a turn of it takes minutes on the larger model; everything else on a Llama of 1.1 B.
 Without llama.cpp (no --llama) our side runs alone, and goals beside it are not judged.
 """
-import contextlib, os, random, statistics, subprocess, sys, time
+import contextlib, json, os, random, statistics, subprocess, sys, time
 
 import decode, serving_load
 from peers.common import SIZES
 from report import HERE, spread
 from serving_sides import Ours, Theirs
 
-SECTIONS = ("one", "avx2", "load", "start", "receipts")
+SECTIONS = ("one", "avx2", "load", "start", "receipts", "checks")
 LONG, RUNNING = 4000, 32
 POOL = 600  # pages of 128 positions
 MARGIN = 300 << 20
@@ -254,15 +255,41 @@ def receipts(s, size="llama1b"):
     s.b.goal(f"serve receipts, {size}, 16 answers at a time", "< 1 % of tokens/s", f"{share:.1%}", share < 0.01, f"{len(ratios)} turns")
 
 
+def checks(s, size="llama1b"):
+    """An answer made alone, and `ostro verify --receipt` of it: a whole process, which also reads and hashes the weights."""
+    size = "base125" if s.b.quick else size
+    tokens = 32 if s.b.quick else 256
+    side = s.ours(size, running=1).start()
+    receipt = s.b.folder / "receipt.json"
+    try:
+        made, ratios = [], []
+        for _ in range(s.turns):
+            began = time.monotonic()
+            choice = side.whole(s.prompt(size, 16), tokens, receipt=True)
+            middle = time.monotonic()
+            receipt.write_text(json.dumps(choice["receipt"]))
+            # The server waits meanwhile, so both have the same cores.
+            subprocess.run([s.ostro, "verify", "--receipt", receipt, "--checkpoint", s.files(size) / "model"], check=True,
+                           env=side.env, stdout=subprocess.DEVNULL)
+            made.append(middle - began)
+            ratios.append((time.monotonic() - middle) / (middle - began))
+    finally:
+        side.stop()
+    s.b.say(f"{size}: {tokens} tokens made alone in {spread(made, 1)} s; the whole of `ostro verify --receipt` takes {spread(ratios, 3)} times as long.")
+    s.b.say()
+    s.b.goal(f"serve checking a receipt of {tokens} tokens, {size} / making them", "<= 0.3x", f"{statistics.median(ratios):.2f}x",
+             statistics.median(ratios) <= 0.3, f"{len(ratios)} turns")
+
+
 TITLES = {"one": "Serving: one request", "avx2": "Serving: AVX2 alone", "load": "Serving: load", "start": "Serving: start",
-          "receipts": "Serving: receipts"}
+          "receipts": "Serving: receipts", "checks": "Serving: checking a receipt"}
 
 
 def report(b, llama, sections):
     s = Serving(b, llama)
     size = "base125" if b.quick else "llama1b"
     parts = {"one": lambda: one(s, size), "avx2": lambda: one(s, size, avx2=True), "load": lambda: load(s), "start": lambda: start(s),
-             "receipts": lambda: receipts(s)}
+             "receipts": lambda: receipts(s), "checks": lambda: checks(s)}
     for name in sections:
         with b.section(TITLES[name]):
             parts[name]()

@@ -2,7 +2,7 @@
 
 Both get prompts as ids and stream greedy answers of a given length. A client notes when each token came.
 """
-import asyncio, json, os, pathlib, signal, socket, subprocess, time
+import asyncio, json, os, pathlib, signal, socket, subprocess, time, urllib.request
 
 
 def free_port():
@@ -129,6 +129,14 @@ class Ours(Side):
 
     def ids(self, event):
         return [i for choice in event.get("choices", []) for i in choice.get("token_ids") or []]
+
+    def whole(self, prompt, tokens, **more):
+        """The only choice of an answer that is not streamed."""
+        fields = self.fields(prompt, tokens) | {"stream": False} | more
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{self.path}", json.dumps(fields).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=600) as answer:
+            return json.loads(answer.read())["choices"][0]
 
     def metrics(self):
         lines = self.get("/metrics")[1].decode().splitlines()

@@ -1,5 +1,5 @@
-// SiteServer: answers the requests to `ostro lab serve` and `ostro watch PLAN --listen`: the pages of a lab, made
-// anew as it goes on.
+// SiteServer: answers the requests to `ostro lab serve` and `ostro watch PLAN --listen`: the pages of a lab,
+// made anew as it goes on.
 #pragma once
 
 #include <chrono>
