@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/e2e/other_program.sh OUT: makes a second program, whose source differs in one line that every training logs, for
 # lab_edits_test.py --other: a file is compiled and the program linked. Source and build folder are afterwards as before. It must
-# be given a build folder that is up to date (scripts/build.sh ostro); nobody else may build there meanwhile.
+# be given a build folder that is up to date (scripts/build.sh ostro); nobody else may build there meanwhile. OUT lies beside the
+# program, since it looks for Apache Arrow from there.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out="$1" build=build/release file=ostro/run/loop/reporter.cc
