@@ -24,7 +24,7 @@ struct CheckRequest {
 
 std::string first_open(const lab::LabState& state) {
   for (const lab::StepState& s : state.steps)
-    if (s.action != lab::Action::kSkip) return fmt::format("{}: {}", s.step->name, s.reason);
+    if (!s.is_settled()) return fmt::format("{}: {}", s.step->name, s.reason);
   return "";
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <vector>
 
 #include "ostro/base/units.h"
 #include "ostro/experiment/plan/phases.h"
@@ -12,6 +14,7 @@
 #include "ostro/lab/places/slurm_jobs.h"
 #include "ostro/lab/record/record.h"
 #include "ostro/lab/record/scaling_record.h"
+#include "ostro/lab/steps/halving.h"
 #include "ostro/lab_commands/lab_products.h"
 #include "ostro/lab_commands/lab_services.h"
 #include "ostro/run/notice/signals.h"
@@ -36,10 +39,37 @@ std::string cost_text(const run::Cost& cost, const std::optional<lab::Price>& pr
       mib(cost.memory), mib(cost.files));
 }
 
+void add_cost(run::Cost& all, const run::Cost& one) {
+  all.flops += one.flops;
+  all.seconds += one.seconds;
+  all.memory = std::max(all.memory, one.memory);
+  all.files += one.files;
+}
+
+// What trainings that wait for a rung take at most, by family: of each the largest, as many as may go on.
+void print_behind_rungs(const lab::Plan& plan, std::map<std::string, std::vector<run::Cost>>& waiting) {
+  run::Cost most;
+  std::string which;
+  for (auto& [family, costs] : waiting) {
+    std::sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.flops > b.flops; });
+    const auto one =
+        std::find_if(plan.steps.begin(), plan.steps.end(),
+                     [&family = family](const lab::Step& step) { return step.family == family; });
+    const auto go_on = static_cast<size_t>(lab::most_that_go_on(plan, *one).value_or(0));
+    const size_t kept = std::min(costs.size(), go_on);
+    which += fmt::format("{}{} of {} of {}", which.empty() ? "" : ", ", kept, costs.size(), family);
+    for (size_t i = 0; i < kept; ++i) add_cost(most, costs[i]);
+  }
+  if (!which.empty())
+    fmt::print("trainings that wait for a rung, of which these go on at most: {}; {}\n", which,
+               cost_text(most, plan.price));
+}
+
 // Of a dry run: each step, with what trainings take, and the sum of that.
 void print_costs(const lab::Plan& plan, const lab::LabState& state) {
   run::Cost all;
   int64_t known = 0, unknown = 0;
+  std::map<std::string, std::vector<run::Cost>> waiting;
   for (const lab::StepState& step : state.steps) {
     const std::string line = state_line(step);
     if (step.cost)
@@ -51,15 +81,17 @@ void print_costs(const lab::Plan& plan, const lab::LabState& state) {
       unknown += step.action == lab::Action::kWait && step.step->kind->makes_run() ? 1 : 0;
       continue;
     }
+    if (step.action == lab::Action::kWait && lab::most_that_go_on(plan, *step.step)) {
+      waiting[step.step->family].push_back(*step.cost);
+      continue;
+    }
     ++known;
-    all.flops += step.cost->flops;
-    all.seconds += step.cost->seconds;
-    all.memory = std::max(all.memory, step.cost->memory);
-    all.files += step.cost->files;
+    add_cost(all, *step.cost);
   }
   if (known > 0)
     fmt::print("trainings to be done: {}, one after another {} (whole, also of those that were begun)\n",
                known, cost_text(all, plan.price));
+  print_behind_rungs(plan, waiting);
   if (unknown > 0)
     fmt::print("trainings that wait for a step, so that what they take is not known: {}\n", unknown);
 }

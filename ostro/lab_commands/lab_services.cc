@@ -10,9 +10,9 @@ lab::Services lab_services(const Context& context, const data::BuildSettings& bu
   return {.build = build,
           .train =
               [&context, &argv, workers](const train::TrainConfig& config, bool amend,
-                                         std::optional<int64_t> planned) {
+                                         std::optional<int64_t> planned, std::optional<int64_t> until) {
                 return train_here(context.on(config.trainer.device), config, argv, {}, amend,
-                                  workers ? workers : planned);
+                                  workers ? workers : planned, {}, until);
               },
           .version = program_version()};
 }

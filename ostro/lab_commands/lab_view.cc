@@ -42,7 +42,7 @@ std::vector<std::string> step_lines(const lab::LiveLab& lab, const LiveHistories
   std::vector<std::string> all, open;
   for (const lab::StepState& s : lab.state.steps) {
     all.push_back(step_line(lab, s, histories));
-    if (s.action != lab::Action::kSkip) open.push_back(all.back());
+    if (!s.is_settled()) open.push_back(all.back());
   }
   if (all.size() <= most) return all;
   if (open.size() > most) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/report/html_page.h"
 
@@ -71,6 +72,7 @@ LabFacts lab_facts(const lab::Plan& plan, const lab::LabState& state, const lab:
   }
   for (const lab::StepState& s : state.steps) {
     if (!s.step->kind->makes_run() || s.action != lab::Action::kSkip) continue;
+    if (lab::is_part_of_halving(plan, *s.step)) continue;  // the record has the whole run
     const auto found = verified.find(s.fingerprint);
     out.runs.push_back({s.step->name,
                         fmt::format("run-{}", out.runs.size() + 1),

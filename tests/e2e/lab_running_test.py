@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests how `ostro lab run` runs the steps of a plan: side by side, small, done again to compare; killed while steps are side by side.
-And the versions of the kinds of steps: outputs of fixed texts, which must not move while a version stays.
+A sweep that is halved (lab_halving.py). And the versions of the kinds of steps: outputs of fixed texts, which must not move while a version stays.
 
     lab_running_test.py --ostro PROGRAM
 """
@@ -19,6 +19,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
 import seed  # noqa: E402
+from lab_halving import check_halving  # noqa: E402
 from lab_test import PLAN, Lab, check  # noqa: E402
 
 # The contents of the steps of PLAN over fixed texts, by kind and version (ostro/experiment/plan/step_kinds.cc).
@@ -324,6 +325,7 @@ def main():
         check_sanity(lab, wanted)
         check_gc(lab, wanted)
         check_costs(lab)
+        check_halving(args.ostro, top)
     print("equal: steps side by side, after kills and done again have the hashes of one after another")
 
 

@@ -13,7 +13,7 @@ inline constexpr size_t kOutputNameDigits = 16;  // of a fingerprint, in the nam
 
 // Files and folders that steps have beside their output's folder while they work: its name with one of these
 // behind it. A process that was killed leaves them there.
-inline constexpr const char* kBesideOutput[] = {".sort", ".pages", ".again", ".links", ".fetched"};
+inline constexpr const char* kBesideOutput[] = {".sort", ".pages", ".again", ".links", ".fetched", ".begun"};
 Status remove_beside(io::FileSystem& fs, const std::string& folder);
 
 // The folder of a fingerprint's output, and the file beside it that lists the files.

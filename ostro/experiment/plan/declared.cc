@@ -148,7 +148,7 @@ Result<Declared> read_step(const Node& node, const Node& steps) {
     return plan_error(node, fmt::format("step {}: expected a map", node.key));
   Declared out;
   out.node = &node;
-  std::vector<std::string> known = {"sweep"};
+  std::vector<std::string> known = {"sweep", "halving"};  // add_halving_steps() takes the second
   for (const StepKind& kind : step_kinds()) known.push_back(kind.name);
   RETURN_IF_ERROR(check_keys(node, fmt::format("step {}: ", node.key), known));
   for (const Node& item : node.items) {

@@ -7,6 +7,7 @@
 #include "ostro/config/codec.h"
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/plan/declared.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/experiment/plan/phases.h"
 #include "ostro/experiment/plan/seeds.h"
 
@@ -182,12 +183,16 @@ class Expansion {
     for (const auto& [variable, choices] : declared.sweep) {
       std::vector<std::pair<Step, std::map<std::string, Node>>> more;
       for (const auto& [step, values] : chosen) {
-        if (step.labels.contains(variable))
+        // A training that goes on behind a rung has the choices of the one that it goes on with.
+        const auto chosen_before = step.labels.find(variable);
+        const bool is_chosen = chosen_before != step.labels.end();
+        if (is_chosen && !declared.inputs.contains(kBegun))
           return plan_error(
               *declared.node,
               fmt::format("step {}: sweep.{}: its input has a variable of this name; use another", name,
                           variable));
         for (const auto& [label, value] : choices) {
+          if (is_chosen && chosen_before->second != label) continue;
           if (more.size() == kMostSteps) return too_many(name, declared);
           more.emplace_back(step, values);
           more.back().first.labels[variable] = label;

@@ -9,6 +9,7 @@
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/plan/declared.h"
 #include "ostro/experiment/plan/expand.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/experiment/plan/products.h"
 #include "ostro/experiment/plan/scaling_steps.h"
 #include "ostro/io/files/path.h"
@@ -137,6 +138,7 @@ Result<Plan> read_plan(io::FileSystem& fs, const std::string& path, const config
   Node all = *steps;
   if (const Node* scaling = root.find("scaling"); scaling != nullptr)
     RETURN_IF_ERROR(add_scaling_steps(*scaling, all));
+  RETURN_IF_ERROR(add_halving_steps(all));
   ASSIGN_OR_RETURN(plan.steps, expand_steps(all));
   if (const Node* hypotheses = root.find("hypotheses"); hypotheses != nullptr) {
     ASSIGN_OR_RETURN(plan.hypotheses, read_hypotheses(*hypotheses));

@@ -12,6 +12,7 @@ namespace {
 // Whether a table has results of steps of this kind.
 bool has_results(const std::string& table, const StepKind& kind) {
   if (table == "evaluations" || table == "evaluation_parts") return kind.name == "eval";
+  if (table == "rungs") return kind.name == "rung";
   if (table == "samples") return kind.name == "sample";
   if (table == "models") return kind.gives_model();
   if (table == "outputs") return kind.name == kCommandKind;

@@ -13,8 +13,8 @@ namespace {
 const char* step_column(const std::string& table) {
   for (const char* of_runs : {"runs", "forks", "config", "chain", "phases", "checkpoints"})
     if (table == of_runs) return "run";
-  for (const char* of_steps : {"evaluations", "evaluation_parts", "samples", "models", "stores", "left_out",
-                               "fits", "fit_runs", "fit_curves", "steps", "inputs"})
+  for (const char* of_steps : {"evaluations", "evaluation_parts", "rungs", "samples", "models", "stores",
+                               "left_out", "fits", "fit_runs", "fit_curves", "steps", "inputs"})
     if (table == of_steps) return "name";
   return nullptr;
 }

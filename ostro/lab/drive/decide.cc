@@ -6,6 +6,7 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/experiment/journal/output.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/steps/halving.h"
 
 namespace ostro::lab {
 namespace {
@@ -60,8 +61,12 @@ Status decide_step(OpenLab& lab, const std::map<std::string, Made>& made, StepSt
                     "this program computes wrongly. Nothing goes on from here",
                     short_hash(state.fingerprint)));
   state.action = Action::kRun;
-  if (const DoneEntry* done = lab.journal.find(state.fingerprint); done != nullptr)
-    return decide_done(lab, *done, state);
+  ASSIGN_OR_RETURN(const std::optional<Stopped> stopped, stopped_at(lab.context.fs, lab.plan, made, step));
+  if (const DoneEntry* done = lab.journal.find(state.fingerprint); done != nullptr) {
+    RETURN_IF_ERROR(decide_done(lab, *done, state));
+    if (stopped) state.reason = fmt::format("was stopped {}; {}", stopped->why, state.reason);
+    return {};
+  }
   const DoneEntry* last = lab.journal.last_of(step.name);
   state.reason = last == nullptr ? "was never done" : first_difference(last->recipe, state.recipe);
   ASSIGN_OR_RETURN(const bool begun, lab.context.fs.exists(output_folder(lab.directory, state.fingerprint)));

@@ -5,10 +5,12 @@
 #include "ostro/base/log.h"
 #include "ostro/base/sha256.h"
 #include "ostro/experiment/journal/output.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/drive/audit.h"
 #include "ostro/lab/drive/jobs.h"
+#include "ostro/lab/steps/halving.h"
 
 namespace ostro::lab {
 namespace {
@@ -68,13 +70,13 @@ class Driver {
       StepState& state = out_.steps[i];
       bool is_ready = true;
       for (const auto& [parameter, input] : state.step->inputs) {
-        if (out_.made.contains(input)) continue;
+        if (out_.made.contains(input) || left_.contains(input)) continue;
         is_ready = false;
         const StepState* of = out_.find(input);
         if (stages_[static_cast<size_t>(of - out_.steps.data())] != Stage::kFinal) continue;
         state.reason =
             fmt::format("needs {}, which {}", input, of->action == Action::kFail ? "failed" : "is not done");
-        finish(i, {});
+        finish(i, lab_.works ? Status() : ask_cost_of_waiting(state));
         went_on = true;
         break;
       }
@@ -88,6 +90,12 @@ class Driver {
   // Decides about a step whose inputs are there, and begins it. False: it must wait for another one.
   Result<bool> handle(size_t i) {
     StepState& state = out_.steps[i];
+    auto why = left_out(lab_.context.fs, lab_.plan, out_.made, left_, *state.step);
+    if (!why.ok() || !why->empty()) {
+      if (why.ok()) state.action = Action::kLeft, state.reason = std::move(*why);
+      finish(i, why.ok() ? Status() : why.error());
+      return true;
+    }
     const std::string refusal = lab_.gate.refusal(
         lab_.plan, *state.step, [&](const std::string& source) { return out_.made.at(source).content; });
     if (!refusal.empty()) {
@@ -115,7 +123,10 @@ class Driver {
       const DoneEntry* last = lab_.journal.last_of(state.step->name);
       if (last == nullptr || last->fingerprint != state.fingerprint)
         RETURN_IF_ERROR(record_step(lab_, state));
-      if (state.step->kind->name == "source" || !is_drawn(begun_at_, state.fingerprint, request_.audit)) {
+      // The part that did what a rung has stopped is drawn itself.
+      ASSIGN_OR_RETURN(const auto stopped, stopped_at(lab_.context.fs, lab_.plan, out_.made, *state.step));
+      if (stopped || state.step->kind->name == "source" ||
+          !is_drawn(begun_at_, state.fingerprint, request_.audit)) {
         finish(i, {});
         return true;
       }
@@ -130,6 +141,14 @@ class Driver {
   Status ask_cost(StepState& state) {
     ASSIGN_OR_RETURN(state.cost, cost(lab_.work(*state.step, out_.made)));
     return {};
+  }
+
+  // Of a part of a halved training that waits for its rung, when all that its cost depends on is there.
+  Status ask_cost_of_waiting(StepState& state) {
+    if (!most_that_go_on(lab_.plan, *state.step)) return {};
+    for (const auto& [parameter, input] : state.step->inputs)
+      if (parameter != kBegun && parameter != kRung && !out_.made.contains(input)) return {};
+    return ask_cost(state);
   }
 
   // Where the output of a step that is done is made.
@@ -237,6 +256,8 @@ class Driver {
       state.action = Action::kFail;
       state.reason = status.error().message();
       out_.made.erase(state.step->name);
+    } else if (state.action == Action::kLeft) {
+      left_.insert(state.step->name);
     } else if (state.action == Action::kSkip && state.step->kind->name != "source") {
       out_.made[state.step->name] =
           Made{state.fingerprint, state.content, output_folder(lab_.directory, state.fingerprint), {}, {}};
@@ -249,6 +270,7 @@ class Driver {
   std::string begun_at_;       // the journal's head then
   std::vector<Stage> stages_;  // of out_.steps
   Jobs jobs_;
+  std::set<std::string> left_;  // names of steps that are left out
   LabState out_;
 };
 

@@ -8,13 +8,13 @@
 namespace ostro::lab {
 
 const char* action_name(Action action) {
-  constexpr const char* kNames[] = {"done", "run", "resume", "audit", "wait", "failed"};
+  constexpr const char* kNames[] = {"done", "run", "resume", "audit", "wait", "failed", "left"};
   return kNames[static_cast<size_t>(action)];
 }
 
 size_t LabState::done() const {
-  return static_cast<size_t>(std::count_if(steps.begin(), steps.end(),
-                                           [](const StepState& s) { return s.action == Action::kSkip; }));
+  return static_cast<size_t>(
+      std::count_if(steps.begin(), steps.end(), [](const StepState& s) { return s.is_settled(); }));
 }
 
 bool LabState::is_done() const { return done() == steps.size(); }

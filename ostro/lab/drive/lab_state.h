@@ -18,6 +18,7 @@ enum class Action {
   kAudit,   // done, and is done again to compare
   kWait,    // an input is not there, so what it would do is not known
   kFail,    // cannot be done, or its output was changed
+  kLeft,    // is not to be done: what it is of was stopped at a rung (steps/halving.h)
 };
 const char* action_name(Action action);
 
@@ -29,6 +30,9 @@ struct StepState {
   std::string recipe, fingerprint, content;
   std::string manifest;                // of its output, as the journal has it
   std::optional<run::Cost> cost = {};  // of a training that would be done, if that was asked
+
+  // Whether nothing is left to do: it is done, or left out.
+  bool is_settled() const { return action == Action::kSkip || action == Action::kLeft; }
 };
 
 // The states of all steps, in the order of the plan.
@@ -37,7 +41,7 @@ struct LabState {
   std::map<std::string, Made> made;  // of the steps that are done
   bool stopped = false;              // context.stop asked to stop
 
-  size_t done() const;   // steps
+  size_t done() const;   // steps, with those that are left out
   bool is_done() const;  // all steps
   // SHA-256 over fingerprints and contents of all steps; of a finished lab it is a function of the plan's
   // steps and the sources: no machine, path, time or kill changes it.

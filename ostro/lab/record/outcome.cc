@@ -114,9 +114,8 @@ Result<std::vector<Outcome>> find_outcomes(io::FileSystem& fs, const Database& r
       outcome.late |= std::any_of(steps.begin(), steps.end(), [&](const std::string& step) {
         return journal.was_done_before(state.find(step)->fingerprint, entry->second);
       });
-    const bool done = std::all_of(steps.begin(), steps.end(), [&](const std::string& step) {
-      return state.find(step)->action == Action::kSkip;
-    });
+    const bool done = std::all_of(steps.begin(), steps.end(),
+                                  [&](const std::string& step) { return state.find(step)->is_settled(); });
     if (!registry.withdrawn(hypothesis.name).empty()) {
       outcome.verdict = "withdrawn";
     } else if (done && !plan.sanity) {

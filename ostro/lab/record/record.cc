@@ -18,11 +18,13 @@
 #include "ostro/data/ledger/ledger.h"
 #include "ostro/data/rows/row_verdicts.h"
 #include "ostro/experiment/journal/output.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/experiment/plan/phases.h"
 #include "ostro/io/files/file_hash.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/outcome.h"
 #include "ostro/lab/record/scaling_record.h"
+#include "ostro/lab/steps/halving.h"
 #include "ostro/lab/steps/run_data.h"
 #include "ostro/provenance/provenance.h"
 #include "ostro/run/phases/period_facts.h"
@@ -147,16 +149,19 @@ Status add_sessions(Database& db, io::FileSystem& fs, const std::string& name, c
   return {};
 }
 
+// A run that diverged has "nan" or "inf", and NULL in the record.
+Result<Value> loss_value(const std::string& given) {
+  for (const char* diverged : {"nan", "-nan", "inf", "-inf"})
+    if (given == diverged) return Value();
+  ASSIGN_OR_RETURN(const double value, chain::parse_hex_float(given));
+  return std::isfinite(value) ? Value(value) : Value();
+}
+
 // What an evaluation says of one state.
 Status add_evaluated(Database& db, const Step& step, const nlohmann::json& json) {
-  // A run that diverged has "nan" or "inf", and NULL in the record.
   const auto number = [](const nlohmann::json& of, const char* key) -> Result<Value> {
     if (!of.contains(key) || !of[key].is_string()) return Value();
-    const std::string given = of[key];
-    for (const char* diverged : {"nan", "-nan", "inf", "-inf"})
-      if (given == diverged) return Value();
-    ASSIGN_OR_RETURN(const double value, chain::parse_hex_float(given));
-    return std::isfinite(value) ? Value(value) : Value();
+    return loss_value(of[key]);
   };
   for (const auto& part : json.value("parts", nlohmann::json::array())) {
     ASSIGN_OR_RETURN(const Value loss, number(part, "loss"));
@@ -211,6 +216,23 @@ Status add_samples(Database& db, io::FileSystem& fs, const Plan& plan, const Ste
         db.insert("samples", {step.name, step.inputs.at("of"), json["step"].get<int64_t>(),
                               json["state"].get<std::string>(), ++number, sample["prompt"].get<std::string>(),
                               text, sample["tokens"].get<int64_t>(), sample["sha256"].get<std::string>()}));
+  }
+  return {};
+}
+
+// A row for each member; the run is that of the training which was halved.
+Status add_rung(Database& db, io::FileSystem& fs, const Plan& plan, const Step& step,
+                const std::string& folder) {
+  ASSIGN_OR_RETURN(const std::vector<RungMember> members, read_rung(fs, folder));
+  for (const RungMember& m : members) {
+    const Step& part = *plan.find(m.run);
+    std::string run;
+    for (const Step& other : plan.steps)
+      if (other.kind == part.kind && other.where == part.where && other.labels == part.labels &&
+          !is_part_of_halving(plan, other))
+        run = other.name;
+    ASSIGN_OR_RETURN(const Value loss, loss_value(m.loss));
+    RETURN_IF_ERROR(db.insert("rungs", {step.name, run, m.step, loss, m.place, int64_t{m.kept ? 1 : 0}}));
   }
   return {};
 }
@@ -287,9 +309,13 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     if (kind == "source") RETURN_IF_ERROR(add_source(db, plan, s, made));
     if (kind == kCommandKind) RETURN_IF_ERROR(add_outputs(db, fs, step.name, made.folder));
     if (kind == "tokens") RETURN_IF_ERROR(add_store(db, fs, plan, state, step, made.folder));
-    if (step.kind->makes_run()) RETURN_IF_ERROR(add_run(db, fs, plan, step, made.folder));
-    if (step.kind->makes_run() && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
-    if (kind == "eval") RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
+    // The training that was halved has all of what its parts have.
+    const bool is_run = step.kind->makes_run() && !is_part_of_halving(plan, step);
+    if (is_run) RETURN_IF_ERROR(add_run(db, fs, plan, step, made.folder));
+    if (is_run && measured) RETURN_IF_ERROR(add_sessions(db, fs, step.name, made.folder));
+    if (kind == "eval" && !is_part_of_halving(plan, step))
+      RETURN_IF_ERROR(add_evaluation(db, fs, step, made.folder));
+    if (kind == kRung) RETURN_IF_ERROR(add_rung(db, fs, plan, step, made.folder));
     if (kind == "sample") RETURN_IF_ERROR(add_samples(db, fs, plan, step, made.folder));
     if (step.kind->gives_model()) RETURN_IF_ERROR(add_model(db, fs, step, made.folder));
     if (kind == "fit") RETURN_IF_ERROR(add_fit(db, fs, step.name, made.folder));
@@ -307,7 +333,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
 Result<Database> make_forecasts(io::FileSystem& fs, const Plan& plan, const LabState& state) {
   ASSIGN_OR_RETURN(Database db, Database::create(/*measured=*/false));
   for (const StepState& s : state.steps)
-    if (s.action == Action::kSkip && s.step->kind->name == "eval")
+    if (s.action == Action::kSkip && s.step->kind->name == "eval" && !is_part_of_halving(plan, *s.step))
       RETURN_IF_ERROR(add_evaluation(db, fs, *s.step, state.made.at(s.step->name).folder));
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
   ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
@@ -318,7 +344,7 @@ Result<Database> make_forecasts(io::FileSystem& fs, const Plan& plan, const LabS
 Result<LabState> finished_lab(const Context& context, const Plan& plan, bool every_byte) {
   ASSIGN_OR_RETURN(LabState state, look_at(context, plan, every_byte));
   for (const StepState& s : state.steps)
-    if (s.action != Action::kSkip)
+    if (!s.is_settled())
       return invalid_argument(
           fmt::format("{}: step {}: {}{}. `ostro lab run {}` comes first", s.step->where, s.step->name,
                       s.action == Action::kFail ? "" : "is not done: ", s.reason, plan.file));

@@ -79,6 +79,10 @@ Status check_amends(const json& wanted, const chain::Chain& chain, const std::st
 }
 
 Status check_run(const Work& work, const json& recipe, const std::string& folder) {
+  if (recipe["parameters"].contains("until"))
+    return invalid_argument(
+        "the step is a training that ends at a rung, and whole runs can be adopted: that of the training "
+        "which was halved, when its rungs have kept it");
   ASSIGN_OR_RETURN(const chain::Chain chain,
                    chain::read_chain(work.context.fs, io::join_path(folder, chain::kChainFile)));
   const chain::GenesisEntry& genesis = chain.genesis();

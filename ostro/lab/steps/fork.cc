@@ -56,7 +56,7 @@ Result<std::optional<std::string>> make_fork(const Work& work, const std::string
   ASSIGN_OR_RETURN(const train::TrainConfig given, fork_config(work, folder));
   ASSIGN_OR_RETURN(const run::Forked forked,
                    run::fork_run(work.context.fs, request, given, work.services.build));
-  ASSIGN_OR_RETURN(const run::RunOutcome outcome, work.services.train(forked.config, false, {}));
+  ASSIGN_OR_RETURN(const run::RunOutcome outcome, work.services.train(forked.config, false, {}, {}));
   return outcome.finished ? std::optional<std::string>(outcome.hash) : std::nullopt;
 }
 

@@ -21,6 +21,7 @@ Result<std::string> make_export(const Work& work, const std::string& folder);
 Result<std::string> make_bundle(const Work& work, const std::string& folder);
 Result<std::string> make_fit(const Work& work, const std::string& folder);
 Result<std::string> make_forecast(const Work& work, const std::string& folder);
+Result<std::string> make_rung(const Work& work, const std::string& folder);
 Result<std::string> make_extraction(const Work& work, const std::string& folder);
 Result<std::string> make_corpus(const Work& work, const std::string& folder);
 Result<std::string> make_filter(const Work& work, const std::string& folder);
@@ -64,6 +65,17 @@ std::map<std::string, const Step*> stores_of(const Work& work);
 // stores have several tokenizers.
 Status set_data(const Work& work, std::vector<config::Override>& overrides,
                 const std::set<std::string>& later = {});
+// Whether a training is a part of a halved one, or the end of it.
+bool is_halved(const Step& step);
+// An error where a rung of a halved training is at a step that is not before its last
+// one, or whose state is not kept.
+Status check_rungs(const Work& work, const train::TrainConfig& config);
+// The step after which a training ends, though its configuration has more: the rung that it waits for, or the
+// one at which it was stopped. Nothing: it goes to its last step.
+Result<std::optional<int64_t>> ends_after(const Work& work);
+// Gives a training that goes on behind a rung a copy of what there is of it, unless `folder` is there. One
+// that was stopped gets none.
+Status take_begun(const Work& work, const std::string& folder);
 inline constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
 // The SHA-256 of the training's canonical programs.
 Result<std::string> programs_of(const Work& work, const train::TrainConfig& config);

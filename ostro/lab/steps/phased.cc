@@ -40,12 +40,15 @@ Result<std::vector<train::TrainConfig>> training_configs(const Work& work, const
 Result<std::optional<std::string>> make_run(const Work& work, const std::string& folder) {
   const std::vector<Phase> phases = phases_of(work.plan, work.step);
   ASSIGN_OR_RETURN(const std::vector<train::TrainConfig> configs, training_configs(work, folder));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> until, ends_after(work));
+  RETURN_IF_ERROR(take_begun(work, folder));
   ASSIGN_OR_RETURN(const run::RunOutcome outcome,
                    run::train_phases(work.context.fs, configs, [&](size_t phase, bool amend) {
                      return work.services.train(configs[phase], amend,
-                                                phases.empty() ? std::nullopt : phases[phase].workers);
+                                                phases.empty() ? std::nullopt : phases[phase].workers, until);
                    }));
-  return outcome.finished ? std::optional<std::string>(outcome.hash) : std::nullopt;
+  const bool is_done = outcome.finished || (until && outcome.steps == *until);
+  return is_done ? std::optional<std::string>(outcome.hash) : std::nullopt;
 }
 
 }  // namespace ostro::lab

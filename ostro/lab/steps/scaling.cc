@@ -55,6 +55,7 @@ Result<std::string> make_fit(const Work& work, const std::string& folder) {
         fmt::format("parameters: \"{}\": use {} or {}", counted, kCounted[0], kCounted[1]));
   std::vector<scaling::FittedRun> runs;
   for (const auto& [unused, name] : work.step.inputs) {
+    if (!work.made.contains(name)) continue;  // its run was stopped at a rung
     const Step& evaluation = *work.plan.find(name);
     const Step& training = *work.plan.find(evaluation.inputs.at("of"));
     ASSIGN_OR_RETURN(const RunSize size, run_size(work.of(training)));

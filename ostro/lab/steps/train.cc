@@ -153,6 +153,8 @@ Result<train::TrainConfig> config_with(const Work& work, const std::string& fold
       ASSIGN_OR_RETURN(steps, budget_steps(work, whole, *flops));
     }
     set("trainer.num_train_steps", std::to_string(steps));
+    // The rungs of a sanity run are at its first steps.
+    if (work.plan.sanity && is_halved(work.step)) set("trainer.checkpointer.keep", "[{every: 1}]");
   }
   if (!folder.empty()) {
     set("trainer.log_dir", quoted_text(io::parent_path(folder)));

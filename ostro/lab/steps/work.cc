@@ -9,8 +9,10 @@
 #include "ostro/bundle/parts/file_sums.h"
 #include "ostro/chain/version.h"
 #include "ostro/experiment/plan/evaluation_files.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/io/files/below.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/steps/halving.h"
 #include "ostro/lab/steps/kinds.h"
 #include "ostro/lab/steps/sandbox.h"
 #include "ostro/run/phases/phases.h"
@@ -106,6 +108,7 @@ Result<std::string> recipe(const Work& work) {
       {"kind", step.kind->name}, {"version", step.kind->version}, {"inputs", nlohmann::json::object()}};
   const bool trains = step.kind->makes_run();
   for (const auto& [parameter, input] : step.inputs) {
+    if (is_of_family(step, parameter) && !work.made.contains(input)) continue;  // it is left out
     // A training does not depend on the forecast that it checks: it only comes after it.
     const Parameter* declared = step.kind->find(parameter);
     if (declared == nullptr || declared->effect != config::Effect::kPlan)
@@ -121,10 +124,13 @@ Result<std::string> recipe(const Work& work) {
     if (step.kind->name == kForkKind) {
       ASSIGN_OR_RETURN(out["at"], forked_at(work));
     }
+    RETURN_IF_ERROR(check_rungs(work, configs.back()));
+    ASSIGN_OR_RETURN(const std::optional<int64_t> until, ends_after(work));
     out["parameters"] = {{"config", nlohmann::json::parse(train::canonical_text(config))},
                          {"program", programs.front()},
                          {"numerics", chain::kNumericsVersion},
                          {"numerics_options", nlohmann::json::parse(train::numerics_options(config))}};
+    if (until) out["parameters"]["until"] = *until;
     for (const run::ComingAmend& amend : run::amends_of(configs, programs))
       out["parameters"]["amends"].push_back(
           {{"step", amend.step}, {"difference", nlohmann::json::parse(amend.difference)}});
@@ -140,9 +146,14 @@ Result<std::string> recipe(const Work& work) {
   // The names of its runs are in its output, and their N, D and FLOPs, which follow from their recipes.
   if (step.kind->name == "fit")
     for (const auto& [unused, evaluation] : step.inputs) {
+      if (!work.made.contains(evaluation)) continue;
       const std::string& run = work.plan.find(evaluation)->inputs.at("of");
       out["runs"].push_back({run, work.made.at(run).fingerprint});
     }
+  // Of equal losses the order of the plan decides.
+  if (step.kind->name == kRung)
+    for (const Step* evaluation : members_there(work.plan, work.made, step))
+      out["members"].push_back({evaluation->name, evaluation->inputs.at("of")});
   if (step.kind->name == kCorpusKind) out["parameters"]["documents"] = corpus_documents(work);
   if (step.kind->name == "filter" || step.kind->name == kCorpusKind) {
     ASSIGN_OR_RETURN(out["files"], evaluation_hashes(work.context.fs, work.plan, step));
@@ -160,12 +171,14 @@ Result<std::optional<run::Cost>> cost(const Work& work) {
   if (work.step.kind->name == kForkKind) {
     ASSIGN_OR_RETURN(from, forked_at(work));
   }
+  if (const auto begun = work.step.inputs.find(kBegun); begun != work.step.inputs.end())
+    from = rung_step(work.plan, *work.plan.find(begun->second)).value_or(0);
   run::Cost out;
   for (const train::TrainConfig& config : configs) {
-    const int64_t to = config.trainer.num_train_steps;
+    const int64_t all = config.trainer.num_train_steps, to = rung_step(work.plan, work.step).value_or(all);
     ASSIGN_OR_RETURN(const run::Cost whole,
                      work.services.cost(config, from));  // of a run from the first step on
-    const double share = 1 - static_cast<double>(from) / static_cast<double>(to);
+    const double share = static_cast<double>(to - from) / static_cast<double>(all);
     out.flops += whole.flops * share;
     out.seconds += whole.seconds * share;
     out.memory = std::max(out.memory, whole.memory);
@@ -183,6 +196,7 @@ Result<std::optional<std::string>> perform(const Work& work, const std::string& 
                     : kind == "tokens"     ? make_tokens
                     : kind == "fit"        ? make_fit
                     : kind == "forecast"   ? make_forecast
+                    : kind == kRung        ? make_rung
                     : kind == "extract"    ? make_extraction
                     : kind == kCorpusKind  ? make_corpus
                     : kind == "filter"     ? make_filter

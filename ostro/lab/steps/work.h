@@ -22,9 +22,9 @@ namespace ostro::lab {
 struct Services {
   data::BuildSettings build;
   // Trains as `ostro train` does, with --amend where it is asked, until context.stop says so. `workers` are
-  // those in this process; nothing: as the process says.
-  std::function<Result<run::RunOutcome>(const train::TrainConfig&, bool amend,
-                                        std::optional<int64_t> workers)>
+  // those in this process; nothing: as the process says. `until`: as run::Environment has it.
+  std::function<Result<run::RunOutcome>(const train::TrainConfig&, bool amend, std::optional<int64_t> workers,
+                                        std::optional<int64_t> until)>
       train = {};
   // What a training would take, as `ostro train --dry_run` computes it. Empty: it is not asked.
   // `from_step`: the steps before it are not of this configuration.

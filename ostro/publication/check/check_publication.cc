@@ -6,10 +6,12 @@
 #include "ostro/base/sha256.h"
 #include "ostro/bundle/check/checks.h"
 #include "ostro/chain/chain.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/experiment/registry/check.h"
 #include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
+#include "ostro/lab/steps/halving.h"
 #include "ostro/publication/check/published_lab.h"
 
 namespace ostro::publication {
@@ -88,7 +90,7 @@ void check_registry(BundleCheck& check, const PublicationManifest& manifest, con
 void check_chains(BundleCheck& check, const PublishedLab& lab) {
   int64_t runs = 0;
   for (const lab::StepState& s : lab.state.steps) {
-    if (!s.step->kind->makes_run()) continue;
+    if (!s.step->kind->makes_run() || s.action == lab::Action::kLeft) continue;
     const std::string path = io::join_path(lab.state.made.at(s.step->name).folder, chain::kChainFile);
     const auto chain = chain::read_chain(check.context.fs, path);
     if (!chain.ok())
@@ -102,6 +104,26 @@ void check_chains(BundleCheck& check, const PublishedLab& lab) {
     check.leave(
         "that a training gave these chains: replay steps of the bundles (ostro verify "
         "BUNDLE --sample 20 --challenge SEED --cache STORE)");
+}
+
+// Each rung of a halved sweep is decided again.
+void check_rungs(BundleCheck& check, const PublishedLab& lab) {
+  io::FileSystem& fs = check.context.fs;
+  int64_t rungs = 0;
+  for (const lab::StepState& s : lab.state.steps) {
+    if (s.step->kind->name != lab::kRung || s.action == lab::Action::kLeft) continue;
+    const std::string path = io::join_path(lab.state.made.at(s.step->name).folder, lab::kRungFile);
+    const auto there = fs.read_file(path);
+    const auto again = lab::rung_text(fs, lab.plan, lab.state.made, *s.step);
+    if (!there.ok() || !again.ok())
+      check.find(there.ok() ? again.error() : there.error());
+    else if (*there != *again)
+      check.find(Verdict::kDiffers,
+                 fmt::format("{} is not what the evaluations of its members give: {}", path, *again));
+    ++rungs;
+  }
+  if (rungs > 0)
+    check.show(fmt::format("{} rungs, decided again by the evaluations of their members", rungs));
 }
 
 // Numbers are called replayed because these say so; nothing here was replayed.
@@ -163,6 +185,7 @@ void check_lab(BundleCheck& check, const PublicationManifest& manifest) {
         "{} files of outputs that are not published: texts, arrays of tokens, states of runs", left_out));
   check_registry(check, manifest, *lab, *journal);
   check_chains(check, *lab);
+  check_rungs(check, *lab);
   check_record(check, *lab);
 }
 

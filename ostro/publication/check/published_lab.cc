@@ -9,7 +9,9 @@
 #include "ostro/base/sha256.h"
 #include "ostro/config/yaml.h"
 #include "ostro/experiment/journal/output.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/io/files/path.h"
+#include "ostro/lab/steps/halving.h"
 
 namespace ostro::publication {
 namespace {
@@ -59,6 +61,20 @@ std::string step_fault(const lab::Step& step, const PublicationManifest& manifes
   return "";
 }
 
+// A part of a halved training ends where the rungs say.
+Status check_end(io::FileSystem& fs, const PublishedLab& lab, const lab::Step& step,
+                 const lab::DoneEntry& entry, std::vector<std::string>& faults) {
+  if (step.kind->name != "train") return {};
+  ASSIGN_OR_RETURN(const auto stopped, lab::stopped_at(fs, lab.plan, lab.state.made, step));
+  const int64_t end = stopped ? stopped->step : lab::rung_step(lab.plan, step).value_or(0);
+  const auto recipe = nlohmann::json::parse(entry.recipe);
+  if (const auto there = recipe["parameters"].value("until", int64_t{0}); there != end)
+    faults.push_back(
+        fmt::format("step {}: ends after step {} in the journal, and the rungs say {} (0: its last)",
+                    step.name, there, end));
+  return {};
+}
+
 // Reads the plan's files, which `!include` leads to: those that the publication lists, and no other file of
 // this machine.
 config::ReadText listed_texts(io::FileSystem& fs, const std::string& directory,
@@ -86,10 +102,22 @@ Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
     faults.push_back(fmt::format("{} has another name or question than {}", file, kManifestFile));
   if (sha256_hex(canonical_plan(out.plan)) != journal.plan_hash())
     faults.push_back(fmt::format("{} is not the plan that the journal names last", file));
-  std::set<std::string> names;
+  std::set<std::string> names, left;
   for (const lab::Step& step : out.plan.steps) {
     names.insert(step.name);
     const auto found = manifest.steps.find(step.name);
+    // Of an input that is neither there nor left out it has been said what is wrong.
+    const bool is_decided = std::all_of(step.inputs.begin(), step.inputs.end(), [&](const auto& input) {
+      return out.state.made.contains(input.second) || left.contains(input.second);
+    });
+    if (!is_decided) continue;
+    ASSIGN_OR_RETURN(const std::string why, lab::left_out(fs, out.plan, out.state.made, left, step));
+    if (!why.empty() && found == manifest.steps.end()) {
+      left.insert(step.name);
+      out.state.steps.push_back({.step = &step, .action = lab::Action::kLeft, .reason = why});
+      continue;
+    }
+    if (!why.empty()) faults.push_back(fmt::format("step {} is there, and {}", step.name, why));
     if (found == manifest.steps.end()) {
       faults.push_back(fmt::format("step {} of the plan is not in {}", step.name, kManifestFile));
       continue;
@@ -100,6 +128,7 @@ Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
       faults.push_back(fmt::format("step {}: {}", step.name, fault));
       continue;
     }
+    RETURN_IF_ERROR(check_end(fs, out, step, *entry, faults));
     out.state.steps.push_back({.step = &step,
                                .action = lab::Action::kSkip,
                                .recipe = entry->recipe,
@@ -128,6 +157,7 @@ Result<std::vector<std::string>> output_faults(io::FileSystem& fs, const Publish
                                                const PublicationManifest& manifest, int64_t& left_out) {
   std::vector<std::string> faults;
   for (const lab::StepState& s : lab.state.steps) {
+    if (s.action == lab::Action::kLeft) continue;
     const std::string& folder = lab.state.made.at(s.step->name).folder;
     if (folder.empty()) continue;
     const std::string list = lab::manifest_path(lab.plan.directory(), s.fingerprint);

@@ -27,8 +27,9 @@ std::string step_id(const std::string& step) { return "#step-" + uri(step); }
 std::string content_id(const std::string& step) { return "#content-" + uri(step); }
 
 // A step as a step of the plan, as an action that was done, and what it gave.
-void add_step(const PublishedStep& published, const lab::Step& step, CrateJson& graph, CrateJson& actions,
+void add_step(const PublicationManifest& m, const lab::Step& step, CrateJson& graph, CrateJson& actions,
               CrateJson& steps) {
+  const PublishedStep& published = m.steps.at(step.name);
   const std::string id = step_id(step.name);
   steps.push_back(reference(id));
   graph.push_back({{"@id", id},
@@ -45,7 +46,8 @@ void add_step(const PublishedStep& published, const lab::Step& step, CrateJson& 
     content["hasPart"] = CrateJson::array({reference(uri(published.bundle) + "/")});
   graph.push_back(content);
   CrateJson inputs = CrateJson::array();
-  for (const auto& [parameter, input] : step.inputs) inputs.push_back(reference(content_id(input)));
+  for (const auto& [parameter, input] : step.inputs)
+    if (m.steps.contains(input)) inputs.push_back(reference(content_id(input)));  // others are left out
   const std::string action = "#action-" + uri(step.name);
   graph.push_back({{"@id", action},
                    {"@type", "CreateAction"},
@@ -80,8 +82,9 @@ std::string research_crate(const PublicationManifest& m, const lab::LabState& st
     graph.push_back(file);
   }
   for (const lab::StepState& s : state.steps) {
+    if (s.action == lab::Action::kLeft) continue;
     const PublishedStep& step = m.steps.at(s.step->name);
-    add_step(step, *s.step, graph, actions, steps);
+    add_step(m, *s.step, graph, actions, steps);
     if (step.bundle.empty()) continue;
     files.push_back(reference(uri(step.bundle) + "/"));
     graph.push_back({{"@id", uri(step.bundle) + "/"},
@@ -117,7 +120,8 @@ std::string research_crate(const PublicationManifest& m, const lab::LabState& st
                     [&] {
                       CrateJson all = CrateJson::array();
                       for (const lab::StepState& s : state.steps)
-                        all.push_back(reference("#control-" + uri(s.step->name)));
+                        if (s.action != lab::Action::kLeft)
+                          all.push_back(reference("#control-" + uri(s.step->name)));
                       return all;
                     }()},
                    {"result", reference("#run")}});

@@ -38,7 +38,9 @@ std::string front_page(const PublicationManifest& m, const lab::Plan& plan) {
   out += "| `ro-crate-metadata.json`, `croissant.json`, `provenance.*` | the same for other programs |\n\n";
   out += "| step | kind | content | |\n|---|---|---|---|\n";
   for (const lab::Step& step : plan.steps) {
-    const PublishedStep& s = m.steps.at(step.name);
+    const auto found = m.steps.find(step.name);
+    if (found == m.steps.end()) continue;  // it is left out
+    const PublishedStep& s = found->second;
     const std::string more = !s.bundle.empty()    ? fmt::format("model and record: `{}`", s.bundle)
                              : !s.licence.empty() ? cell(s.licence)
                                                   : "";

@@ -11,6 +11,7 @@
 #include "ostro/bundle/parts/write_manifest.h"
 #include "ostro/bundle/publish/publish.h"
 #include "ostro/convert/import/new_directory.h"
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
@@ -76,9 +77,11 @@ Result<std::map<std::string, PublishedStep>> published_steps(const Material& mat
   std::map<std::string, PublishedStep> out;
   std::set<std::string> taken;
   for (const lab::StepState& s : material.state.steps) {
+    if (s.action == lab::Action::kLeft) continue;
     PublishedStep& step = out[s.step->name];
     step = {s.step->kind->name, s.fingerprint, s.content};
-    if (s.step->kind->makes_run() && bundles) step.bundle = folder_of(s.step->name, taken);
+    const bool is_whole = s.step->kind->makes_run() && !lab::is_part_of_halving(material.plan, *s.step);
+    if (is_whole && bundles) step.bundle = folder_of(s.step->name, taken);
     if (step.kind != "source") continue;
     const lab::Made& made = material.state.made.at(s.step->name);
     step.licence = s.step->parameters.find("licence")->text;
@@ -93,6 +96,7 @@ Status publish_bundles(const Context& context, const PublishRequest& request, co
                        const PublicationManifest& manifest, const std::string& place,
                        std::vector<std::string>& remarks) {
   for (const lab::StepState& s : material.state.steps) {
+    if (s.action == lab::Action::kLeft) continue;
     const std::string& folder = manifest.steps.at(s.step->name).bundle;
     if (folder.empty()) continue;
     RETURN_IF_ERROR(context.fs.make_dirs(io::join_path(place, kBundlesFolder)));

@@ -50,6 +50,10 @@ struct Environment {
   std::function<Result<std::unique_ptr<train::LiveState>>(const train::StateParts&)> make_state = {};
   // The name of the slice of each simulated worker (OSTRO_SIM_SLICES); empty: one slice.
   std::vector<std::string> slices = {};
+  // The step after which the session ends, with its state saved, though the run has more. It must be one
+  // whose checkpoint is kept (CheckpointerOptions::is_kept): then the chain ends with that checkpoint's name,
+  // as the chain of the whole run goes on from it. A later session goes on with the run.
+  std::optional<int64_t> until = {};
 };
 
 // The cost of a run.
@@ -102,7 +106,7 @@ struct Watcher {
 };
 
 struct RunOutcome {
-  bool finished = false;     // false: stopped by a signal, state saved
+  bool finished = false;     // false: stopped by a signal or by Environment::until, state saved
   bool handed_over = false;  // another process leads from here
   int64_t steps = 0;
   std::string hash;  // head of the chain; after the last step this is the run hash
@@ -126,8 +130,9 @@ class Run {
   int64_t step() const { return state_->step(); }
   Result<RunPlan> plan() const;
 
-  // Trains to the last step, or until stop is set (TrainingLoop). After an error run.json names it. If this
-  // session began the run and did no step, the chain and run.json are removed, so that there is no run.
+  // Trains to the last step, or that of Environment::until, or until stop is set (TrainingLoop). After an
+  // error run.json names it. If this session began the run and did no step, the chain and run.json are
+  // removed, so that there is no run.
   Result<RunOutcome> train(const Watcher& watcher);
 
  private:

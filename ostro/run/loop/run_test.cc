@@ -106,6 +106,45 @@ TEST_CASE("what a session writes down while its lock is waited for stays in the 
   CHECK(record.sessions[1].outcome == "running");
 }
 
+TEST_CASE("a run that ends at a kept step goes on with the chain of a run that did not end there") {
+  auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
+  REQUIRE(engine.ok());
+  const train::TrainConfig config =
+      train::mixed_config({{"trainer.num_train_steps", "4"}, {"trainer.checkpointer.keep", "[{every: 2}]"}});
+  const auto train = [&](io::FileSystem& fs, std::optional<int64_t> until) {
+    Environment env{fs, **engine, 1, {}, {}, {}};
+    env.until = until;
+    const auto run = Run::open(config, env);
+    REQUIRE_MESSAGE(run.ok(), run.error().message());
+    const Result<RunOutcome> outcome = (*run)->train({});
+    REQUIRE_MESSAGE(outcome.ok(), outcome.error().message());
+    return *outcome;
+  };
+  const std::string path = train::run_directory(config) + "/chain.jsonl";
+  io::MemoryFileSystem whole, fs;
+  train::write_mixed_files(whole);
+  train::write_mixed_files(fs);
+  CHECK(train(whole, std::nullopt).finished);
+  const std::string chain = whole.read_file(path).value();
+  const RunOutcome first = train(fs, 2);
+  CHECK(!first.finished);
+  CHECK(first.steps == 2);
+  const std::string begun = fs.read_file(path).value();
+  CHECK(chain.starts_with(begun));
+  CHECK(begun.find("\"kind\":\"checkpoint\"") != std::string::npos);  // its last line names the state
+  CHECK(chain::read_record(fs, train::run_directory(config) + "/" + chain::kRecordFile)
+            .value()
+            .sessions[0]
+            .outcome == "ended as asked");
+  // Asked again, it does no step; without that it goes on.
+  const RunOutcome again = train(fs, 2);
+  CHECK(again.steps == 2);
+  CHECK(again.hash == first.hash);
+  CHECK(fs.read_file(path).value() == begun);
+  CHECK(train(fs, std::nullopt).finished);
+  CHECK(fs.read_file(path).value() == chain);
+}
+
 TEST_CASE("a save by the clock is in its step's report") {
   auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false});
   REQUIRE(engine.ok());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -176,6 +177,7 @@ Status TrainingLoop::step(const batches::Batch& batch, StepReport& report) {
 
 Result<RunOutcome> TrainingLoop::steps() {
   const int64_t total = run_.config.trainer.num_train_steps, first = state_.step();
+  const int64_t last = std::min(total, env_.until.value_or(total));
   const auto interval = run_.config.trainer.checkpointer.save_interval;
   auto last_timed_save = env_.clock();
   RunOutcome outcome;
@@ -191,7 +193,7 @@ Result<RunOutcome> TrainingLoop::steps() {
   batches::Batch batch;
   RETURN_IF_ERROR(keeper_.save_owed(state_, run_.config));
   const SignalsSayProgress until_the_end;
-  while (state_.step() < total) {
+  while (state_.step() < last) {
     if (state_.goes_elsewhere(keeper_.saver())) {
       outcome.handed_over = true;
       break;
@@ -216,7 +218,7 @@ Result<RunOutcome> TrainingLoop::steps() {
     run_.goodput->write(false);
     report.goodput = run_.goodput->totals();
     report.processes = state_.processes();
-    const bool stopping = env_.stop && env_.stop() && state_.step() < total;
+    const bool stopping = env_.stop && env_.stop() && state_.step() < last;
     const bool timed = interval && seconds_since(last_timed_save) >= static_cast<double>(interval->seconds);
     RETURN_IF_ERROR(after_step(report, stopping || timed));
     if (stopping) break;
@@ -230,9 +232,10 @@ Result<RunOutcome> TrainingLoop::steps() {
   outcome.steps = state_.step();
   outcome.hash = keeper_.chain().head();
   RETURN_IF_ERROR(end_session(run_, env_.fs,
-                              outcome.finished      ? "finished"
-                              : outcome.handed_over ? "handed over to another worker"
-                                                    : "interrupted",
+                              outcome.finished        ? "finished"
+                              : outcome.handed_over   ? "handed over to another worker"
+                              : outcome.steps == last ? "ended as asked"
+                                                      : "interrupted",
                               state_.step()));
   return outcome;
 }

@@ -17,9 +17,9 @@ class TrainingLoop {
                const Watcher& watcher)
       : run_(run), env_(env), state_(state), keeper_(keeper), watcher_(watcher) {}
 
-  // Trains to the last step, or until env.stop is set or another process goes on. Then the chain is complete
-  // and durable. Errors: a step without a finite loss, after which the state before it is saved; and those of
-  // the state, the data and the disk.
+  // Trains to the last step, or that of env.until, or until env.stop is set or another process goes on. Then
+  // the chain is complete and durable. Errors: a step without a finite loss, after which the state before it
+  // is saved; and those of the state, the data and the disk.
   Result<RunOutcome> steps();
 
  private:

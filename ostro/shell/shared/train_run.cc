@@ -57,7 +57,7 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
 Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
                                    std::vector<std::string> argv, std::optional<train::StepRange> profile,
                                    bool amend, std::optional<int64_t> workers,
-                                   const std::function<void()>& on_open) {
+                                   const std::function<void()>& on_open, std::optional<int64_t> until) {
   ASSIGN_OR_RETURN(const auto engine, context.engine());
   ASSIGN_OR_RETURN(const int64_t usual_workers, sim_workers());
   BuildProgressLine line;
@@ -68,6 +68,7 @@ Result<run::RunOutcome> train_here(const Context& context, const train::TrainCon
   }
   environment.argv = std::move(argv);
   environment.profile = profile;
+  environment.until = until;
   environment.on_open = [&] {
     line.end();
     if (on_open) on_open();

@@ -19,12 +19,14 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
                                               const train::TrainConfig& config, BuildProgressLine& line);
 
 // Trains on an engine of the context, with so many workers in this process (nothing: those of
-// OSTRO_SIM_WORKERS), until context.stop says so. `argv` is for run.json; `on_open` is called when the run is
-// opened, and this process alone has its directory. Errors: of run_session().
+// OSTRO_SIM_WORKERS), to the step `until` (nothing: to the end) or until context.stop says so. `argv` is for
+// run.json; `on_open` is called when the run is opened, and this process alone has its directory. Errors: of
+// run_session().
 Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,
                                    std::vector<std::string> argv, std::optional<train::StepRange> profile,
                                    bool amend, std::optional<int64_t> workers = {},
-                                   const std::function<void()>& on_open = {});
+                                   const std::function<void()>& on_open = {},
+                                   std::optional<int64_t> until = {});
 
 // Prints the result of run_session(): the run hash, or that the run was stopped, or the error. Returns the
 // exit code.

@@ -1,0 +1,196 @@
+#include "ostro/lab/steps/halving.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "ostro/chain/canonical.h"
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/local_file_system.h"
+#include "ostro/io/files/memory_file_system.h"
+#include "ostro/models/model_choices.h"
+
+namespace ostro::lab {
+namespace {
+
+// Six members in this order, of which two go on behind step 4, and one behind step 8.
+Plan halved_plan() {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ostro_lab_halving_test_" + std::to_string(::getpid()));
+  std::ofstream(path) << R"(
+lab: a
+question: Why?
+steps:
+  texts: {corpus: {kind: web, documents: 10}}
+  words: {tokenizer: {from: $texts, vocab_size: 300}}
+  rows: {tokens: {from: $texts, held_out: $texts, tokenizer: $words}}
+  base:
+    sweep: {rate: [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]}
+    halving: {keep: 1/3, at: [4, 8]}
+    train: {data: $rows, config: c.yaml, set: {optimizer.learning_rate: $rate}}
+  score: {eval: {of: $base}}
+  law: {fit: {of: [$score]}}
+  cool: {fork: {of: $base, at: 4}}
+)";
+  auto plan = read_plan(io::local_file_system(), path.string());
+  std::filesystem::remove(path);
+  REQUIRE_MESSAGE(plan.ok(), (plan.ok() ? "" : plan.error().message()));
+  return std::move(*plan);
+}
+
+// A plan whose outputs are in memory.
+struct Halved {
+  Plan plan = halved_plan();
+  io::MemoryFileSystem fs;
+  NoProgress progress;
+  Context context{fs, {}, {}, {}, progress};
+  Services services;
+  Seeds seeds;
+  std::map<std::string, Made> made;
+
+  void make(const std::string& step, const std::string& file = "", const std::string& text = "") {
+    check_ok(fs.make_dirs("out/" + step));
+    if (!file.empty()) check_ok(io::write_file_atomically(fs, "out/" + step + "/" + file, text));
+    made[step] = {
+        .fingerprint = "f", .content = step + text, .folder = "out/" + step, .files = {}, .pinned = {}};
+  }
+  void measure(const std::string& at, const std::string& rate, const std::string& loss) {
+    make(fmt::format("base-{}[rate={}]", at, rate));
+    make(fmt::format("base-{}-eval[rate={}]", at, rate), "evaluation.json",
+         fmt::format(R"({{"loss":"{}","step":{},"state":"s","tokens":1}})", loss, at));
+  }
+  Work work(const std::string& step) const {
+    return {context, services, plan, *plan.find(step), made, seeds};
+  }
+  // Decides a rung; returns the rates that go on, in the order of the plan.
+  std::vector<std::string> decide(const std::string& rung) {
+    check_ok(fs.make_dirs("out/" + rung));
+    const auto content = perform(work(rung), "out/" + rung);
+    REQUIRE_MESSAGE(content.ok(), content.error().message());
+    made[rung] = {
+        .fingerprint = "f", .content = **content, .folder = "out/" + rung, .files = {}, .pinned = {}};
+    const auto members = read_rung(fs, "out/" + rung);
+    REQUIRE(members.ok());
+    std::vector<std::string> kept;
+    for (const RungMember& m : *members)
+      if (m.kept) kept.push_back(m.run.substr(m.run.find('=') + 1, 3));
+    return kept;
+  }
+  std::string why(const std::string& step, const std::set<std::string>& left = {}) {
+    const auto said = left_out(fs, plan, made, left, *plan.find(step));
+    REQUIRE_MESSAGE(said.ok(), said.error().message());
+    return *said;
+  }
+};
+
+using Rates = std::vector<std::string>;
+
+TEST_CASE(
+    "a rung keeps the lowest losses, of equal ones the first of the plan, and runs that diverged last") {
+  const std::string low = chain::hex_float(2.0), high = chain::hex_float(3.0);
+  // The evaluations are there in another order than the plan has: who comes first does not matter.
+  for (const Rates& arrival :
+       {Rates{"0.6", "0.5", "0.4", "0.3", "0.2", "0.1"}, Rates{"0.1", "0.2", "0.3", "0.4", "0.5", "0.6"}}) {
+    Halved lab;
+    for (const std::string& rate : arrival)
+      lab.measure("4", rate,
+                  rate == "0.5" || rate == "0.3" || rate == "0.2" ? low
+                  : rate == "0.6"                                 ? "nan"
+                                                                  : high);
+    CHECK(lab.decide("base-4-rung") == Rates{"0.5", "0.3"});
+    CHECK(Rates(arrival.begin(), arrival.begin() + 2) != Rates{"0.5", "0.3"});  // by arrival: others
+    const auto members = read_rung(lab.fs, "out/base-4-rung");
+    REQUIRE(members.ok());
+    REQUIRE(members->size() == 6);
+    CHECK(members->at(0).place == 6);
+    CHECK(members->at(0).loss == "nan");
+    CHECK(members->at(4).place == 3);
+    CHECK(members->at(4).run == "base-4[rate=0.2]");
+  }
+}
+
+TEST_CASE("what a rung decides is in the recipe of what stands on it, and says what is left out") {
+  Halved lab;
+  const Rates all = {"0.6", "0.5", "0.4", "0.3", "0.2", "0.1"};
+  for (size_t i = 0; i < all.size(); ++i)
+    lab.measure("4", all[i], chain::hex_float(i == 2 ? 1.0 : i == 5 ? 1.5 : 2.0));
+  const auto before = recipe(lab.work("base-4-rung"));
+  REQUIRE_MESSAGE(before.ok(), before.error().message());
+  CHECK(lab.decide("base-4-rung") == Rates{"0.4", "0.1"});
+  // The first rung: who goes on, and where the others end.
+  const auto end_of = [&](const std::string& step) {
+    const auto stopped = stopped_at(lab.fs, lab.plan, lab.made, *lab.plan.find(step));
+    REQUIRE(stopped.ok());
+    return *stopped ? (*stopped)->step : 0;
+  };
+  CHECK(end_of("base-4[rate=0.5]") == 0);
+  CHECK(end_of("base-8[rate=0.4]") == 0);
+  CHECK(end_of("base-8[rate=0.5]") == 4);
+  CHECK(lab.why("base-8[rate=0.5]") == "");  // it is what there is of it
+  const auto stopped = stopped_at(lab.fs, lab.plan, lab.made, *lab.plan.find("base-8[rate=0.5]"));
+  CHECK((*stopped)->why == "at the rung base-4-rung after step 4: place 4 of 6 by held-out loss 2, 2 kept");
+  // The second one sees two.
+  std::set<std::string> left;
+  for (const std::string& rate : all) {
+    const std::string run = fmt::format("base-8[rate={}]", rate),
+                      eval = fmt::format("base-8-eval[rate={}]", rate);
+    lab.make(run);
+    if (const std::string why = lab.why(eval); !why.empty()) {
+      CHECK(why.starts_with(run + " was stopped at the rung base-4-rung after step 4"));
+      left.insert(eval);
+    } else {
+      lab.measure("8", rate, chain::hex_float(rate == "0.4" ? 1.0 : 0.5));
+    }
+  }
+  CHECK(left.size() == 4);
+  CHECK(lab.why("base-8-rung", left) == "");
+  CHECK(lab.decide("base-8-rung") == Rates{"0.1"});
+  for (const std::string& rate : all) lab.make(fmt::format("base[rate={}]", rate));
+  CHECK(end_of("base[rate=0.5]") == 4);
+  CHECK(end_of("base[rate=0.4]") == 8);
+  CHECK(end_of("base[rate=0.1]") == 0);
+  // Steps of what was stopped are left out; those of whole families see the others.
+  for (const std::string& rate : all)
+    if (rate != "0.1") {
+      CHECK(lab.why(fmt::format("score[rate={}]", rate)).find("was stopped at the rung") !=
+            std::string::npos);
+      CHECK(lab.why(fmt::format("cool[rate={}]", rate)) != "");
+      left.insert(fmt::format("score[rate={}]", rate));
+    }
+  CHECK(lab.why("score[rate=0.1]", left) == "");
+  lab.make("score[rate=0.1]");
+  CHECK(lab.why("law", left) == "");
+  CHECK(members_there(lab.plan, lab.made, *lab.plan.find("law")).size() == 1);
+  left.insert("score[rate=0.1]");
+  lab.made.erase("score[rate=0.1]");
+  CHECK(lab.why("law", left) == "needs score[rate=0.1], which is left out");
+  // Another loss, another recipe, whatever it decides.
+  lab.measure("4", "0.6", chain::hex_float(2.5));
+  CHECK(recipe(lab.work("base-4-rung")).value() != *before);
+}
+
+TEST_CASE("how many go on at most is known before anything is done") {
+  const Plan plan = halved_plan();
+  CHECK(!most_that_go_on(plan, *plan.find("base-4[rate=0.1]")));
+  CHECK(most_that_go_on(plan, *plan.find("base-8[rate=0.1]")) == 2);
+  CHECK(most_that_go_on(plan, *plan.find("base[rate=0.1]")) == 1);
+}
+
+TEST_CASE("a decision that is missing or damaged is an error that names the file") {
+  Halved lab;
+  check_ok(lab.fs.make_dirs("out/r"));
+  CHECK(!read_rung(lab.fs, "out/r").ok());
+  for (const char* text : {"", "[]", "{}", R"({"members":[1]})", R"({"members":[{"run":"a"}]})"}) {
+    check_ok(io::write_file_atomically(lab.fs, "out/r/rung.json", text));
+    const auto read = read_rung(lab.fs, "out/r");
+    REQUIRE(!read.ok());
+    CHECK(read.error().message() == "out/r/rung.json: is no decision of a rung");
+  }
+}
+
+}  // namespace
+}  // namespace ostro::lab
