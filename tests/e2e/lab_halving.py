@@ -70,7 +70,7 @@ def check_record(lab, first, last):
     # Pages and a publication of it, which makes the record again from rungs and evaluations.
     done = lab.start("publish", "plan.yaml", "--out", "published")
     check(done.returncode == 0, done.stderr)
-    check(len(list((lab.top / "published/bundles").iterdir())) == 6, "a bundle for each run")
+    check(len(list((lab.top / "published/bundles").iterdir())) == 2, "a bundle for each run that went to its end")
     rungs = [path for path in (lab.top / "published/small.lab/out").glob("*/rung.json")]
     check(len(rungs) == 2 and (lab.top / "published/site/index.html").exists(), f"{rungs}")
     verified = subprocess.run([lab.ostro, "verify", "published"], cwd=lab.top, text=True, capture_output=True, check=False)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ostro/experiment/plan/halving.h"
 #include "ostro/experiment/tables/database.h"
 
 namespace ostro::lab {
@@ -12,7 +13,7 @@ namespace {
 // Whether a table has results of steps of this kind.
 bool has_results(const std::string& table, const StepKind& kind) {
   if (table == "evaluations" || table == "evaluation_parts") return kind.name == "eval";
-  if (table == "rungs") return kind.name == "rung";
+  if (table == "rungs") return kind.name == kRung;
   if (table == "samples") return kind.name == "sample";
   if (table == "models") return kind.gives_model();
   if (table == "outputs") return kind.name == kCommandKind;
@@ -53,7 +54,8 @@ Result<std::map<std::string, std::set<std::string>>> used_steps(const Plan& plan
                       [&](const std::string& table) { return has_results(table, *step.kind); })) {
         steps.insert(step.name);
         for (const Step* needed : plan.needed_by(step, seen))
-          if (needed->kind->makes_run() || needed->kind->name == "eval") steps.insert(needed->name);
+          if (needed->kind->makes_run() || needed->kind->name == "eval" || needed->kind->name == kRung)
+            steps.insert(needed->name);
       }
     if (steps.empty())
       return wrong("reads no result of a step of the plan; read for example evaluations or chain");

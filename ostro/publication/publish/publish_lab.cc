@@ -15,6 +15,7 @@
 #include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
+#include "ostro/lab/steps/halving.h"
 #include "ostro/publication/check/check_publication.h"
 #include "ostro/publication/others/others.h"
 #include "ostro/publication/publish/copy_lab.h"
@@ -73,14 +74,22 @@ std::string store_of(const Material& material, const lab::Step& step) {
   return of == step.inputs.end() ? "" : store_of(material, *material.plan.find(of->second));
 }
 
-Result<std::map<std::string, PublishedStep>> published_steps(const Material& material, bool bundles) {
+// Whether a step is a run that went to its end. One that a rung has stopped has its record among the outputs.
+Result<bool> is_whole_run(io::FileSystem& fs, const Material& material, const lab::Step& step) {
+  if (!step.kind->makes_run() || lab::is_part_of_halving(material.plan, step)) return false;
+  ASSIGN_OR_RETURN(const auto stopped, lab::stopped_at(fs, material.plan, material.state.made, step));
+  return !stopped;
+}
+
+Result<std::map<std::string, PublishedStep>> published_steps(io::FileSystem& fs, const Material& material,
+                                                             bool bundles) {
   std::map<std::string, PublishedStep> out;
   std::set<std::string> taken;
   for (const lab::StepState& s : material.state.steps) {
     if (s.action == lab::Action::kLeft) continue;
     PublishedStep& step = out[s.step->name];
     step = {s.step->kind->name, s.fingerprint, s.content};
-    const bool is_whole = s.step->kind->makes_run() && !lab::is_part_of_halving(material.plan, *s.step);
+    ASSIGN_OR_RETURN(const bool is_whole, is_whole_run(fs, material, *s.step));
     if (is_whole && bundles) step.bundle = folder_of(s.step->name, taken);
     if (step.kind != "source") continue;
     const lab::Made& made = material.state.made.at(s.step->name);
@@ -127,7 +136,7 @@ Status write_publication(const Context& context, const PublishRequest& request, 
   ASSIGN_OR_RETURN(const lab::Journal journal, lab::Journal::open(fs, plan.directory()));
   ASSIGN_OR_RETURN(const lab::Registry registry, lab::Registry::open(fs, plan.directory()));
   manifest.journal = journal.head(), manifest.registry = registry.head();
-  ASSIGN_OR_RETURN(manifest.steps, published_steps(material, !request.records_only));
+  ASSIGN_OR_RETURN(manifest.steps, published_steps(fs, material, !request.records_only));
   manifest.made_by = bundle::program_json(request.version);
   RETURN_IF_ERROR(copy_plan(fs, plan, place, out.remarks));
   RETURN_IF_ERROR(copy_lab(context, plan, material.state, place));
