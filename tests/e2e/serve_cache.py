@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 
-KEYS = {"anna": "key of anna", "ben": "key of ben"}
+KEYS = {"anna": "key of anna", "ben": "key of ben", "metrics": "key of prometheus"}
 
 
 class Client:
@@ -20,7 +20,7 @@ class Client:
         return json.loads(text)["choices"]
 
     def metric(self, name):
-        text = self.server.raw("GET", "/metrics", Authorization=f"Bearer {KEYS['anna']}")[1].decode()
+        text = self.server.raw("GET", "/metrics", Authorization=f"Bearer {KEYS['metrics']}")[1].decode()
         return int(re.search(rf"^{re.escape(name)} (\d+)$", text, re.MULTILINE)[1])
 
     def reused(self, prompt, name):

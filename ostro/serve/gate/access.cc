@@ -11,6 +11,8 @@
 namespace ostro::serve {
 namespace {
 
+constexpr std::string_view kMetrics = "/metrics", kReadsMetrics = "metrics";
+
 std::string header(const http::Request& request, const char* name) {
   const auto found = request.headers.find(name);
   return found == request.headers.end() ? "" : found->second;
@@ -50,6 +52,10 @@ std::string Access::owner(const http::Request& request) const {
   return keys_ ? sha256_hex(bearer(request)) : "";
 }
 
+std::string Access::sharer(const http::Request& request) const {
+  return keys_ && keys_->count_without(kReadsMetrics) > 1 ? owner(request) : "";
+}
+
 std::optional<ApiError> Access::refusal(const http::Request& request) {
   if (loopback_)
     if (const auto refused = http::Gate("").refusal(request))
@@ -69,9 +75,19 @@ std::optional<ApiError> Access::refusal(const http::Request& request) {
   if (key.empty())
     return ApiError{kUnauthorized, "this server wants a key: \"Authorization: Bearer KEY\"", "",
                     "invalid_api_key"};
-  if (keys_->owner(key).empty())
+  const std::string name = keys_->owner(key);
+  if (name.empty())
     return ApiError{kUnauthorized, "the key is not one of this server's, or it was taken back", "",
                     "invalid_api_key"};
+  const bool is_metrics = request.path == kMetrics;
+  if (is_metrics && name != kReadsMetrics)
+    return ApiError{kForbidden,
+                    "/metrics tells of the requests of all keys; only the key with the name "
+                    "\"metrics\" in the server's file of keys reads it"};
+  if (!is_metrics && name == kReadsMetrics)
+    return ApiError{kForbidden, fmt::format("the key with the name \"metrics\" reads /metrics alone, not {}; "
+                                            "use another key",
+                                            request.path)};
   return std::nullopt;
 }
 

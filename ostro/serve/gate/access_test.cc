@@ -55,6 +55,18 @@ TEST_CASE("a key is let in as long as its hash is in the file") {
   CHECK(owner("Bearer key of anna") != owner("Bearer key of ben"));
   CHECK_FALSE(owner("Bearer key of anna").empty());
 
+  // /metrics is for the key of that name, which has nothing else. The only key shares with no other.
+  const auto sharer = [&](const char* word) { return access.sharer(request("/v1/completions", word)); };
+  CHECK(sharer("Bearer key of anna") == owner("Bearer key of anna"));
+  CHECK(status(access, request("/metrics", "Bearer key of anna")) == 403);
+  write(fs, anna + sha256_hex("key of prometheus") + " metrics\n");
+  CHECK(status(access, request("/metrics", "Bearer key of prometheus")) == 200);
+  CHECK(status(access, request("/metrics", "Bearer key of anna")) == 403);
+  CHECK(status(access, request("/v1/completions", "Bearer key of prometheus")) == 403);
+  CHECK(status(access, request("/v1/completions", "Bearer key of anna")) == 200);
+  CHECK(status(access, request("/health", "Bearer key of prometheus")) == 200);
+  CHECK(sharer("Bearer key of anna").empty());
+
   write(fs, ben);
   CHECK(status(access, good) == 401);
   CHECK(status(access, request("/v1/models", "Bearer key of ben")) == 200);

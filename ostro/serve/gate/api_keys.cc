@@ -61,6 +61,11 @@ Status ApiKeys::read() {
   return {};
 }
 
+size_t ApiKeys::count_without(std::string_view name) const {
+  return static_cast<size_t>(std::count_if(hash_and_name_.begin(), hash_and_name_.end(),
+                                           [&](const auto& known) { return known.second != name; }));
+}
+
 std::string ApiKeys::owner(std::string_view key) const {
   const std::string hash = sha256_hex(key);
   std::string out;

@@ -23,6 +23,8 @@ class ApiKeys {
   // Reads the file again. Errors name the file and the line: it cannot be read; a line is none; a key or a
   // name stands there twice; there is no key. Then no key is let in until the file is right again.
   Status read();
+  // How many keys there are with other names than this one.
+  size_t count_without(std::string_view name) const;
   // The name of the key's owner; "": it is none of them. All keys are compared, so the time says nothing of
   // which one it nearly was.
   std::string owner(std::string_view key) const;
