@@ -118,11 +118,14 @@ class Alone {
 };
 
 // How many of the requests get other choices together than alone: other ids, bytes, log-probabilities (they
-// are printed so that they read back exactly) or reasons. Some clients leave.
+// are printed so that they read back exactly) or reasons. Some clients leave. The requests are of several
+// keys.
 inline int wrong_together(std::mt19937& draw, const std::vector<Json>& asks, Served& together, Alone& alone) {
   std::vector<std::shared_ptr<KeptExchange>> exchanges;
   for (const Json& ask : asks) {
-    exchanges.push_back(together.ask(ask.dump()));
+    constexpr const char* kKeys[] = {"", "a", "b", "c"};
+    const char* key = kKeys[draw() % std::size(kKeys)];
+    exchanges.push_back(together.ask(ask.dump(), std::make_shared<KeptExchange>(), "", key));
     if (draw() % 4 != 0) continue;
     const auto leaving = std::make_shared<KeptExchange>();
     leaving->leave_after = static_cast<int>(draw() % 6);
@@ -130,7 +133,7 @@ inline int wrong_together(std::mt19937& draw, const std::vector<Json>& asks, Ser
     Json streamed = ask;
     streamed["stream"] = true;
     streamed.erase("echo");
-    together.ask(streamed.dump(), leaving);
+    together.ask(streamed.dump(), leaving, "", key);
   }
   int wrong = 0;
   for (size_t i = 0; i < asks.size(); ++i) {

@@ -16,7 +16,7 @@ std::shared_ptr<KeptExchange> asked(Served& served, const std::string& body) {
   Ask& ask = std::get<Ask>(parsed);
   ask.metrics = served.metrics;
   const auto exchange = std::make_shared<KeptExchange>();
-  CHECK(served.engine.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr}));
+  CHECK_FALSE(served.engine.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr}));
   return exchange;
 }
 
@@ -134,7 +134,7 @@ TEST_CASE(
       const auto exchange = std::make_shared<KeptExchange>();
       exchange->at_end = [&] { at = runner.steps; };
       ParsedAsk parsed = embeds ? parse_embedding(served.model, body) : parse_completion(served.model, body);
-      CHECK(served.engine.push(
+      CHECK_FALSE(served.engine.push(
           {exchange, std::make_shared<const Ask>(std::move(std::get<Ask>(parsed))), nullptr}));
       return exchange;
     };

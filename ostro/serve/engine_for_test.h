@@ -55,9 +55,14 @@ class KeptExchange final : public http::Exchange {
   std::promise<void> over_;
 };
 
+// No machine is so slow.
+constexpr TimeLimits kDays{.waiting = std::chrono::hours(1000), .running = std::chrono::hours(1000)};
+
 struct Served {
   explicit Served(ServedModel served = test_model(), size_t waiting = 4, double step_seconds = 0.05)
-      : model(std::move(served)), limits{.waiting = waiting, .step_seconds = step_seconds} {}
+      : Served(std::move(served),
+               EngineLimits{.waiting = waiting, .step_seconds = step_seconds, .times = kDays}) {}
+  Served(ServedModel served, EngineLimits limited) : model(std::move(served)), limits(std::move(limited)) {}
 
   ServedModel model;
   EngineLimits limits;
@@ -69,13 +74,14 @@ struct Served {
 
   std::shared_ptr<KeptExchange> ask(const std::string& body,
                                     std::shared_ptr<KeptExchange> exchange = std::make_shared<KeptExchange>(),
-                                    const std::string& owner = "") {
+                                    const std::string& owner = "", const std::string& key = "") {
     ParsedAsk parsed = parse_completion(model, body);
     REQUIRE(std::holds_alternative<Ask>(parsed));
     Ask& asked = std::get<Ask>(parsed);
     asked.metrics = metrics;
     asked.owner = owner;
-    CHECK(engine.push({exchange, std::make_shared<const Ask>(std::move(asked)), nullptr}));
+    asked.arrived = limits.now();
+    CHECK_FALSE(engine.push({exchange, std::make_shared<const Ask>(std::move(asked)), nullptr, key}));
     return exchange;
   }
   Json whole(const std::string& body) {

@@ -29,10 +29,11 @@ ApiError stopping() { return {kUnavailable, "the server stops before the answer 
 EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, const EngineLimits& limits)
     : model_(model),
       receipts_(receipts),
+      limits_(limits),
       budget_(limits.step_seconds, model.runner->limits().rows),
       threads_(reading_threads()),
       metrics_(limits.metrics),
-      queue_(limits.waiting),
+      queue_(limits.waiting, share_of(limits.waiting, limits.key_share)),
       thread_([this] { run(); }) {}
 
 EngineThread::~EngineThread() {
@@ -42,8 +43,12 @@ EngineThread::~EngineThread() {
   if (metrics_ != nullptr) metrics_->cache(this, {});
 }
 
-bool EngineThread::push(Job job) {
-  return queue_.push(std::move(job), [](const Job& waiting) { return waiting.exchange->is_gone(); });
+std::optional<ApiError> EngineThread::push(Job job) {
+  std::string key = job.key;
+  const Pushed pushed = queue_.push(std::move(key), std::move(job),
+                                    [](const Job& waiting) { return waiting.exchange->is_gone(); });
+  if (pushed == Pushed::kTaken) return std::nullopt;
+  return may_not_wait(pushed, limits_.waiting, limits_.key_share);
 }
 
 void EngineThread::run() {
@@ -56,10 +61,15 @@ void EngineThread::run() {
   requests_.clear();
 }
 
-bool EngineThread::has_free_sequence() const {
-  int64_t open = 0;
-  for (const RunningRequest& request : requests_) open += request.open_answers();
-  return open < model_.runner->limits().sequences;
+bool EngineThread::has_free_sequence(const std::string& key) const {
+  int64_t open = 0, of_key = 0;
+  for (const RunningRequest& request : requests_) {
+    open += request.open_answers();
+    if (request.key() == key) of_key += request.open_answers();
+  }
+  const int64_t all = model_.runner->limits().sequences;
+  const auto share = static_cast<int64_t>(share_of(static_cast<size_t>(all), limits_.key_share));
+  return open < all && (key.empty() || of_key < share);
 }
 
 bool EngineThread::has_room(const RunningRequest& request) {
@@ -69,18 +79,40 @@ bool EngineThread::has_room(const RunningRequest& request) {
   return open.empty() || model_.runner->has_room(open, request.waiting_tokens() + 1);
 }
 
-bool EngineThread::open_waiting() {
-  const auto waits = [](const RunningRequest& request) {
-    const bool has_turn = !request.takes_turns() || (request.open_answers() == 0 && request.ahead() == 0);
-    return has_turn && request.has_waiting();
-  };
-  bool room = true;
-  for (RunningRequest& request : requests_)
-    while (room && waits(request) && has_free_sequence()) {
-      room = has_room(request);  // if not, none behind it overtakes it
-      if (!room || !request.open_next()) break;
+std::vector<std::string> EngineThread::waiting_keys() const {
+  std::vector<std::string> out;
+  for (const RunningRequest& request : requests_)
+    if (request.has_turn()) out.push_back(request.key());
+  for (std::string& key : queue_.keys()) out.push_back(std::move(key));
+  return out;
+}
+
+bool EngineThread::open_one() {
+  const std::vector<std::string> in_turn = turns_.update(waiting_keys());
+  for (const std::string& key : in_turn) {
+    if (!has_free_sequence(key)) continue;
+    bool was_taken = false;
+    RunningRequest* next = nullptr;
+    for (RunningRequest& request : requests_)
+      if (next == nullptr && request.key() == key && request.has_turn()) {
+        was_taken = true;
+        if (request.can_open()) next = &request;
+      }
+    if (!was_taken) {
+      auto job = queue_.try_pop(key);
+      next = job ? take(std::move(*job)) : nullptr;
+      if (next == nullptr || next->is_over()) {  // its client has left, or it cannot begin
+        clear();
+        return true;
+      }
     }
-  return std::any_of(requests_.begin(), requests_.end(), waits);
+    if (next == nullptr) continue;       // it waits for a prompt that is being read
+    if (!has_room(*next)) return false;  // none behind it overtakes it
+    next->open_next(limits_.now());
+    turns_.took(key);
+    return true;
+  }
+  return false;
 }
 
 // Short texts fill a step together. What is begun of them then holds up others for about a step, a long text
@@ -90,39 +122,42 @@ void EngineThread::fill_step() {
   for (RunningRequest& request : requests_)
     for (const RunningAnswer* answer : request.running()) rows += static_cast<int64_t>(answer->unfed());
   for (RunningRequest& request : requests_)
-    while (rows < budget_.rows() && request.takes_turns() && request.has_waiting() && has_free_sequence() &&
-           has_room(request)) {
-      const int64_t more = request.waiting_tokens();
-      if (!request.open_next()) break;
-      rows += more;
+    while (rows < budget_.rows() && request.takes_turns() && request.can_open() &&
+           has_free_sequence(request.key()) && has_room(request)) {
+      rows += request.waiting_tokens();
+      request.open_next(limits_.now());
     }
 }
 
 // Those that wait for what is in the queue are the last ones, since their turns ended last.
-void EngineThread::take(Job job) {
+RunningRequest* EngineThread::take(Job job) {
   const auto before = std::find_if(requests_.begin(), requests_.end(),
                                    [](const RunningRequest& request) { return request.ahead() > 0; });
   for (auto one = before; one != requests_.end(); ++one)
-    one->set_ahead(std::max<size_t>(one->ahead(), 1) - 1);
-  if (!job.exchange->is_gone()) requests_.emplace(before, model_, receipts_, std::move(job));
+    if (one->key() == job.key) one->set_ahead(std::max<size_t>(one->ahead(), 1) - 1);
+  if (job.exchange->is_gone()) return nullptr;
+  return &*requests_.emplace(before, model_, receipts_, std::move(job));
 }
 
-// Answers of the requests that were taken first come first; a request is taken from the queue when all
-// answers of those before it run.
 bool EngineThread::admit() {
   for (;;) {
     if (stops_) return false;
-    const size_t queued = queue_.size();  // some may have left
-    for (RunningRequest& request : requests_) request.set_ahead(std::min(request.ahead(), queued));
-    if (const bool waits = open_waiting(); !requests_.empty() && (waits || !has_free_sequence())) return true;
-    auto job = requests_.empty() ? queue_.pop() : queue_.try_pop();
-    if (!job) {
-      fill_step();
-      return !requests_.empty();
+    for (RunningRequest& request : requests_)  // some of the queue may have left
+      request.set_ahead(std::min(request.ahead(), queue_.size(request.key())));
+    while (open_one()) {
     }
-    take(std::move(*job));
-    clear();
+    if (waiting_keys().empty()) fill_step();
+    if (!requests_.empty()) return true;
+    if (!queue_.wait()) return false;
   }
+}
+
+void EngineThread::keep_time_limits() {
+  const Clock::time_point now = limits_.now();
+  for (const Job& late :
+       queue_.take_late([&](const Job& job) { return now - job.ask->arrived > limits_.times.waiting; }))
+    late.exchange->answer(error_response(waited_too_long(limits_.times.waiting)));
+  for (RunningRequest& request : requests_) request.keep(limits_.times, now);
 }
 
 std::vector<EngineThread::Part> EngineThread::next_parts() {
@@ -203,6 +238,7 @@ void EngineThread::step() {
         part.request->fail({kServerError, taken.error().message()});
     }
   }
+  keep_time_limits();
   close_finished();
   count_pages();  // before a client can know that its answer is whole
   bool held = false;
@@ -218,7 +254,7 @@ void EngineThread::close_finished() {
   for (auto next = requests_.begin(); next != requests_.end();) {
     const auto one = next++;
     if (!one->close_finished() || !one->takes_turns() || one->open_answers() > 0) continue;
-    one->set_ahead(queue_.size());
+    one->set_ahead(queue_.size(one->key()));
     behind.splice(behind.end(), requests_, one);
   }
   requests_.splice(requests_.end(), behind);

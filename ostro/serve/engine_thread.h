@@ -1,15 +1,18 @@
 // EngineThread: the one thread that runs the model: a scheduler of many requests. Each step of the model
 // takes the next token of every answer that is being made, then pieces of prompts in order of arrival, as
-// many rows as keep a step short. A client that has left is dropped, while it waits and between steps. Where
-// memory of keys and values runs out, the answer that was begun last is put back and run again later.
+// many rows as keep a step short. Keys take turns at the sequences that become free (KeyTurns), and each has
+// at most its share of them. A client that has left is dropped, while it waits and between steps. Where
+// memory of keys and values runs out, the answer that was begun last is put back and run again later. What
+// waits or runs for longer than it may is ended between steps (TimeLimits).
 //
 // A request for embeddings may have thousands of texts. It has one at a time while others wait, and stands
-// behind all of these when that is done; where nothing waits it has as many as fill a step.
+// behind all of these of its key when that is done; where nothing waits it has as many as fill a step.
 //
 // What an answer is does not depend on any of this (numerics.md N16).
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <list>
 #include <memory>
 #include <thread>
@@ -17,7 +20,7 @@
 #include "ostro/http/exchange.h"
 #include "ostro/infer/step_budget.h"
 #include "ostro/serve/ask.h"
-#include "ostro/serve/bounded_queue.h"
+#include "ostro/serve/limits.h"
 #include "ostro/serve/receipts/receipt_log.h"
 #include "ostro/serve/running_answer.h"
 
@@ -27,12 +30,16 @@ struct Job {
   std::shared_ptr<http::Exchange> exchange;
   std::shared_ptr<const Ask> ask;
   std::shared_ptr<void> held;  // released when the job is over, however it ends
+  std::string key = {};        // whose share it takes; "": all requests are of one owner
 };
 
 struct EngineLimits {
   size_t waiting = 64;         // requests at most
   double step_seconds = 0.05;  // a step with pieces of prompts takes no longer, if it can be
   std::shared_ptr<Metrics> metrics = {};
+  double key_share = 0.75;  // of what may wait, and of the answers that run, for one key
+  TimeLimits times = {};
+  std::function<Clock::time_point()> now = Clock::now;  // a test has its own
 };
 
 class RunningRequest;
@@ -44,18 +51,24 @@ class EngineThread {
   // Ends the requests that run and those that wait, with an error.
   ~EngineThread();
 
-  // False: so many requests wait already.
-  bool push(Job job);
+  // Why a request may not wait, since so many do already; nothing: it waits.
+  std::optional<ApiError> push(Job job);
 
  private:
   void run();
-  // Takes requests that wait as long as an answer of theirs can run; waits for one if nothing runs.
+  // Opens answers as long as one can run; waits for a request if nothing runs. False: the thread ends.
   bool admit();
-  // Opens answers of the requests, in their order. Returns whether one waits for a sequence or for memory.
-  bool open_waiting();
+  // The keys for which something waits: answers of requests that were taken, then requests of the queue.
+  std::vector<std::string> waiting_keys() const;
+  // Opens an answer of the first key in turn that has one which can run. Returns false if none has. Of a key,
+  // answers of requests that were taken come before a request of the queue.
+  bool open_one();
   // Opens further texts of embeddings, where nothing else waits.
   void fill_step();
-  void take(Job job);
+  // Null: its client has left.
+  RunningRequest* take(Job job);
+  // Ends what waits or runs for longer than it may.
+  void keep_time_limits();
   // Closes answers that are over. A request whose turn is over goes behind the others.
   void close_finished();
   void step();
@@ -74,18 +87,22 @@ class EngineThread {
   void clear();
   void fail_all(const ApiError& error);
   void count_pages();  // for the metrics
-  bool has_free_sequence() const;
+  // For an answer of this key.
+  bool has_free_sequence(const std::string& key) const;
   // Whether there is memory for the next answer of the request, beside what those that run have to feed.
   bool has_room(const RunningRequest& request);
 
   ServedModel& model_;
   ReceiptMaker& receipts_;
+  const EngineLimits limits_;
   infer::StepBudget budget_;
   const int threads_;
   const std::shared_ptr<Metrics> metrics_;
   std::atomic<bool> stops_ = false;
-  BoundedQueue<Job> queue_;
-  std::list<RunningRequest> requests_;  // in order of arrival; of embeddings, of their turns
+  KeyQueue<Job> queue_;
+  KeyTurns turns_;
+  std::list<RunningRequest>
+      requests_;  // in the order in which they were taken; of embeddings, of their turns
   std::thread thread_;
 };
 

@@ -32,8 +32,6 @@ Json model_json(const ModelFacts& facts) {
   return out;
 }
 
-// Prometheus asks for this type.
-
 bool is_for_engine(Action action) {
   return action == Action::kCompletion || action == Action::kChat || action == Action::kResponse ||
          action == Action::kEmbedding;
@@ -53,7 +51,9 @@ http::Response of_tokens(Action action, const ServedModel& model, const Body& bo
 }  // namespace
 
 ModelServer::ModelServer(Access access, const ServerLimits& limits)
-    : limits_(limits), access_(std::move(access)), incoming_(limits.waiting) {
+    : limits_(limits),
+      access_(std::move(access)),
+      incoming_(limits.waiting, share_of(limits.waiting, limits.key_share)) {
   for (int i = 0; i < kReaders; ++i) readers_.emplace_back([this] { read_requests(); });
 }
 
@@ -117,8 +117,12 @@ Status ModelServer::replace(Models models) {
   for (const auto& model : models) RETURN_IF_ERROR(model->runner->prepare());
   auto next = std::make_shared<Serving>();
   for (auto& model : models) {
-    auto thread = std::make_unique<EngineThread>(
-        *model, *receipts_, EngineLimits{limits_.waiting, limits_.step_seconds, metrics_});
+    auto thread = std::make_unique<EngineThread>(*model, *receipts_,
+                                                 EngineLimits{.waiting = limits_.waiting,
+                                                              .step_seconds = limits_.step_seconds,
+                                                              .metrics = metrics_,
+                                                              .key_share = limits_.key_share,
+                                                              .times = limits_.times});
     next->engines.push_back({std::move(model), std::move(thread)});
   }
   const std::lock_guard lock(serving_mutex_);
@@ -196,9 +200,11 @@ void ModelServer::take(const std::shared_ptr<http::Exchange>& one) {
   });
   if (state_ != State::kReady) return exchange->answer(error_response(not_ready()));
   std::string owner = limits_.share_prefixes ? "" : access_.owner(request);
-  if (!incoming_.push({exchange, held, path->action, std::move(owner)},
-                      [](const Incoming& waiting) { return waiting.exchange->is_gone(); }))
-    exchange->answer(error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
+  const std::string key = access_.sharer(request);
+  const Pushed pushed = incoming_.push(key, {exchange, held, path->action, std::move(owner), key},
+                                       [](const Incoming& waiting) { return waiting.exchange->is_gone(); });
+  if (pushed != Pushed::kTaken)
+    exchange->answer(error_response(may_not_wait(pushed, limits_.waiting, limits_.key_share)));
 }
 
 // What needs no thread of its own: all that takes GET, and every method that a path does not take.
@@ -239,6 +245,10 @@ http::Response ModelServer::at_once(const http::Request& request, const std::opt
 void ModelServer::read_requests() {
   while (const auto one = incoming_.pop()) {
     if (one->exchange->is_gone()) continue;
+    if (Clock::now() - one->arrived > limits_.times.waiting) {
+      one->exchange->answer(error_response(waited_too_long(limits_.times.waiting)));
+      continue;
+    }
     const Body body(one->exchange->request().body);
     const auto [now, use] = used();
     const std::string name = now->engines.size() > 1 ? body.model() : "";
@@ -263,9 +273,8 @@ void ModelServer::read_requests() {
     auto ask = std::make_shared<const Ask>(std::move(asked));
     // The request holds its place among those that are taken, and its model.
     auto held = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(one->held, use);
-    if (!engine->thread->push({one->exchange, std::move(ask), std::move(held)}))
-      one->exchange->answer(
-          error_response({kTooMany, fmt::format("{} requests wait already", limits_.waiting)}));
+    if (const auto refused = engine->thread->push({one->exchange, std::move(ask), std::move(held), one->key}))
+      one->exchange->answer(error_response(*refused));
   }
 }
 

@@ -29,6 +29,8 @@ struct ServerLimits {
   size_t body_bytes = size_t{8} << 20;  // bytes of the body of a request
   unsigned connections = 512;
   bool share_prefixes = false;  // also between keys: rows of beginnings that prompts have in common
+  double key_share = 0.75;      // of what may wait, and of the answers that run, for one of several keys
+  TimeLimits times = {};        // of requests for the model
 };
 
 class ModelServer {
@@ -100,10 +102,11 @@ class ModelServer {
     std::shared_ptr<http::Exchange> exchange;
     std::shared_ptr<void> held;  // counts in taken_
     Action action;
-    std::string owner;  // of its key
+    std::string owner;  // of its key, whose kept beginnings it shares
+    std::string key;    // whose share it takes
     std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::now();
   };
-  BoundedQueue<Incoming> incoming_;
+  KeyQueue<Incoming> incoming_;
   std::vector<std::thread> readers_;
   std::unique_ptr<http::Server> server_;
 };

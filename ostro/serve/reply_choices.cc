@@ -123,10 +123,11 @@ void ChoicesReply::send_chunk(Json choice, const char* finish) {
 void ChoicesReply::close(AnswerState& state, const std::optional<ReceiptDocument>& receipt) {
   Json more = {{"seed", seed_}};
   if (ask_.return_ids) more["prompt_token_ids"] = state.prompt();
+  if (state.finish() == Finish::kTime) more["ended_by"] = kEndedByTime;
   if (receipt) more["receipt"] = document_json(*receipt);
   const std::string text(state.text().text());
   const auto calls = ask_.tools ? parse_calls(*ask_.tools, text) : std::nullopt;
-  const char* finish = calls ? "tool_calls" : state.finish() == Finish::kLength ? "length" : "stop";
+  const char* finish = calls ? "tool_calls" : is_cut(state.finish()) ? "length" : "stop";
   if (ask_.stream) {
     std::string rest = state.text().take();
     if (ask_.tools) {

@@ -161,7 +161,8 @@ void ResponseReply::close(AnswerState& state, const std::optional<ReceiptDocumen
   }
   if (calls)
     for (const ToolCall& call : calls->calls) add_call(call);
-  status_ = state.finish() == Finish::kLength ? "incomplete" : "completed";
+  status_ = is_cut(state.finish()) ? "incomplete" : "completed";
+  if (state.finish() == Finish::kTime) parts_->more["ended_by"] = kEndedByTime;
   parts_->more["seed"] = seed_;
   if (ask_.return_ids) {
     parts_->more["prompt_token_ids"] = state.prompt();

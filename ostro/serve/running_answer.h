@@ -43,6 +43,10 @@ class RunningAnswer {
     const bool runs_prompt = rating_.prompt || rating_.pooling != Pooling::kNone;
     return state_.finish() != Finish::kNone && (!runs_prompt || has_fed_prompt());
   }
+  // Whether it can end with what it has: it has a token, and what is asked of its prompt is known.
+  bool can_be_cut() const { return !made_.empty() && (!rating_.prompt || has_fed_prompt()); }
+  // It is over; it has to be one that can be cut.
+  void cut() { state_.cut(); }
   // The next `count` of them. Valid until rows come.
   infer::RowChunk chunk(size_t count);
   // What the rows of a chunk say: of the prompt's tokens, if it is rated, and which token is next.

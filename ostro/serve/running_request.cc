@@ -59,24 +59,39 @@ size_t RunningRequest::waiting() const {
   return next_;
 }
 
-bool RunningRequest::open_next() {
+const RunningAnswer* RunningRequest::first_of(size_t which) const {
+  const auto before = static_cast<size_t>(answers_[which].options.choice.choice);
+  const RunningAnswer& first = answers_[which - before].run;
+  return before > 0 && first.is_open() ? &first : nullptr;
+}
+
+bool RunningRequest::can_open() const {
+  if (!has_waiting()) return false;
+  const RunningAnswer* first = first_of(waiting());
+  return first == nullptr || first->has_fed_prompt();
+}
+
+void RunningRequest::open_next(Clock::time_point now) {
   const size_t which = waiting();
   Answer& answer = answers_[which];
-  const RunningAnswer* like = nullptr;
-  if (const size_t before = static_cast<size_t>(answer.options.choice.choice); before > 0) {
-    const RunningAnswer& first = answers_[which - before].run;
-    if (first.is_open() && !first.has_fed_prompt()) return false;
-    if (first.is_open()) like = &first;
-  }
+  if (!begun_) begun_ = now;
   if (answer.run.unfed() > 0) {
-    if (const Status opened = answer.run.open(like, job_.ask->owner); !opened.ok()) {
-      fail(of_model(opened.error()));
-      return true;
-    }
+    if (const Status opened = answer.run.open(first_of(which), job_.ask->owner); !opened.ok())
+      return fail(of_model(opened.error()));
     if (job_.ask->metrics != nullptr && which == next_) job_.ask->metrics->reuse(answer.run.reused());
   }
   if (which == next_) ++next_;
-  return true;
+}
+
+// An answer without a token would look like one that has nothing to say, so the request then gets an error.
+void RunningRequest::keep(const TimeLimits& limits, Clock::time_point now) {
+  if (over_) return;
+  if (!begun_ && now - job_.ask->arrived > limits.waiting) return fail(waited_too_long(limits.waiting));
+  if (!begun_ || now - *begun_ <= limits.running) return;
+  for (size_t i = turn_; i < answers_.size(); ++i)
+    if (const RunningAnswer& run = answers_[i].run; !run.is_over() && !run.can_be_cut())
+      return fail(ran_too_long(limits.running, i, answers_.size()));
+  for (size_t i = turn_; i < answers_.size(); ++i) answers_[i].run.cut();
 }
 
 bool RunningRequest::pause_last() {
@@ -143,6 +158,7 @@ Status RunningRequest::tell_next() {
     reply_.token(told.state, token);
   }
   if (!run.is_over()) return {};
+  if (run.state().finish() == Finish::kTime) told.state.cut();
   if (job_.ask->form == Form::kEmbedding) {
     const bool finite =
         std::all_of(run.pooled().begin(), run.pooled().end(), [](float x) { return std::isfinite(x); });

@@ -24,13 +24,21 @@ class RunningRequest {
   bool has_waiting() const { return !over_ && waiting() < answers_.size(); }
   // Tokens of the answer that open_next() would open.
   int64_t waiting_tokens() const { return static_cast<int64_t>(answers_[waiting()].run.unfed()); }
-  // Opens the next answer. Of one prompt, an answer after the first waits until that has fed the prompt, and
-  // copies its rows. Returns false if it still waits.
-  bool open_next();
+  // Whether open_next() may be called. Of one prompt, an answer after the first waits until that has fed the
+  // prompt, and copies its rows.
+  bool can_open() const;
+  // Opens the next answer. The first one begins the request.
+  void open_next(Clock::time_point now);
   int64_t open_answers() const;
+  // Whose share it takes.
+  const std::string& key() const { return job_.key; }
+  // Ends it where it has waited or run for too long: with an error, or with what its answers have.
+  void keep(const TimeLimits& limits, Clock::time_point now);
   // Of a request for embeddings: it runs text by text, in turn with others.
   bool takes_turns() const { return job_.ask->form == Form::kEmbedding; }
-  // Requests of the queue that come before its next text.
+  // Whether an answer of it waits, and a text of embeddings has its turn.
+  bool has_turn() const { return (!takes_turns() || (open_answers() == 0 && ahead() == 0)) && has_waiting(); }
+  // Requests of its key, in the queue, that come before its next text.
   size_t ahead() const { return ahead_; }
   void set_ahead(size_t requests) { ahead_ = requests; }
   // Whether its client reads more slowly than the answer is made; what is new then waits.
@@ -63,6 +71,8 @@ class RunningRequest {
   // The first answer that has not run or was paused.
   size_t waiting() const;
   Status tell_next();
+  // The answer that the one at `which` copies its prompt's rows of; null: none.
+  const RunningAnswer* first_of(size_t which) const;
 
   ServedModel& model_;
   ReceiptMaker& receipts_;
@@ -72,6 +82,7 @@ class RunningRequest {
   size_t next_ = 0;  // the first that was not opened
   size_t turn_ = 0;  // the first that is not told to its end
   std::optional<Told> told_;
+  std::optional<Clock::time_point> begun_;
   size_t ahead_ = 0;
   bool over_ = false;
 };

@@ -41,8 +41,8 @@ void Together::on_step() {
 
 void Together::push_until(size_t end) {
   for (; pushed_ < end; ++pushed_) {
-    const bool taken = served_.engine.push(std::move(waiting_[pushed_].job));
-    OSTRO_CHECK(taken, "more than {} requests wait", kMostWaiting);
+    const auto refused = served_.engine.push(std::move(waiting_[pushed_].job));
+    OSTRO_CHECK(!refused, "more than {} requests wait", kMostWaiting);
   }
 }
 

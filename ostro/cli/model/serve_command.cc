@@ -18,7 +18,8 @@ namespace {
 struct ServeAsked {
   std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
   int64_t waiting = 64, running = 16, drain = 30, cache_pages = 0;
-  double step_ms = 50;
+  int64_t waiting_seconds = 600, running_seconds = 3600;
+  double step_ms = 50, key_share = 75;
   std::vector<std::string> adapters;
   std::optional<int64_t> keep_bytes;
   bool stream = false, unchecked = false, follow = false, share_prefixes = false;
@@ -63,6 +64,9 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   limits.waiting = static_cast<size_t>(request.waiting);
   limits.step_seconds = request.step_ms / 1000;
   limits.share_prefixes = request.share_prefixes;
+  limits.key_share = request.key_share / 100;
+  limits.times = {std::chrono::seconds(request.waiting_seconds),
+                  std::chrono::seconds(request.running_seconds)};
   std::unique_ptr<serve::ModelServer> server;
   {
     const Waits for_its_threads;
@@ -164,6 +168,12 @@ int serve_command(Args args) {
             "began with");
   args.option("--waiting", &request.waiting, "N",
               "requests that may wait for the model; more get 429 (default 64)");
+  args.option("--waiting_seconds", &request.waiting_seconds, "SECONDS",
+              "how long a request may wait until its first answer begins; then it gets 503 (default 600)");
+  args.option("--running_seconds", &request.running_seconds, "SECONDS",
+              "how long a request may run; then its answers end with what they have (default 3600)");
+  args.option("--key_share", &request.key_share, "PERCENT",
+              "of --waiting and of --running, what one of several keys may have (default 75)");
   args.option("--drain", &request.drain, "SECONDS",
               "at the end, how long requests that run may go on (default 30)");
   args.device();
@@ -191,6 +201,15 @@ int serve_command(Args args) {
         fmt::format("--cache_pages {}: use 1 to {}, or 0 for the default", request.cache_pages, kMostPages)));
   if (!(request.step_ms > 0))
     return report_error(invalid_argument(fmt::format("--step_ms {}: use more than 0", request.step_ms)));
+  constexpr int64_t kMostDays = 30, kMostTime = kMostDays * 86'400;
+  for (const auto& [name, seconds] : {std::pair("--waiting_seconds", request.waiting_seconds),
+                                      std::pair("--running_seconds", request.running_seconds)})
+    if (seconds < 1 || seconds > kMostTime)
+      return report_error(
+          invalid_argument(fmt::format("{} {}: use 1 to {} ({} days)", name, seconds, kMostTime, kMostDays)));
+  if (!(request.key_share > 0 && request.key_share <= 100))
+    return report_error(
+        invalid_argument(fmt::format("--key_share {}: use a percent above 0, up to 100", request.key_share)));
   constexpr int64_t kMostSeconds = 86'400;
   if (request.drain < 0 || request.drain > kMostSeconds)
     return report_error(

@@ -27,7 +27,10 @@ std::string error_json(const ApiError& error) {
 
 http::Response error_response(const ApiError& error) {
   http::Response out{error.status, "application/json", error_json(error) + "\n"};
-  if (error.status == kTooMany || error.status == kUnavailable) out.headers.emplace_back("Retry-After", "1");
+  if (error.code == kRunLimit)
+    out.headers.emplace_back("x-should-retry", "false");  // what OpenAI's clients look for
+  else if (error.status == kTooMany || error.status == kUnavailable)
+    out.headers.emplace_back("Retry-After", "1");
   if (error.status == kUnauthorized) out.headers.emplace_back("WWW-Authenticate", "Bearer");
   return out;
 }

@@ -13,6 +13,10 @@ inline constexpr int kNoContent = 204, kBadRequest = 400, kUnauthorized = 401, k
                      kNotFound = 404, kNotAllowed = 405, kTooLarge = 413, kTooMany = 429, kServerError = 500,
                      kUnavailable = 503;
 
+// The code of a request that ran for too long. The same request would do so again: clients are told not to
+// repeat it by themselves.
+inline constexpr const char* kRunLimit = "run_limit";
+
 struct ApiError {
   int status = kBadRequest;
   std::string message;
@@ -22,7 +26,7 @@ struct ApiError {
 
 // {"error": {"message", "type", "param", "code"}}, one line.
 std::string error_json(const ApiError& error);
-// With a Retry-After where trying again can help (429, 503).
+// With a Retry-After where trying again can help (429, 503 but not kRunLimit).
 http::Response error_response(const ApiError& error);
 
 }  // namespace ostro::serve

@@ -12,6 +12,7 @@ const char* finish_word(Finish finish) {
     case Finish::kStopToken: return "stop_token";
     case Finish::kStopString: return "stop_string";
     case Finish::kLength: return "length";
+    case Finish::kTime: return "time_limit";
   }
   return "";
 }
@@ -71,6 +72,12 @@ Status AnswerState::add(int32_t token) {
   }
   if (finish_ != Finish::kNone) text_.finish();
   return {};
+}
+
+void AnswerState::cut() {
+  if (finish_ != Finish::kNone) return;
+  finish_ = Finish::kTime;
+  text_.finish();
 }
 
 RatedToken rated(const ServedModel& model, std::span<const float> logits, int32_t token,

@@ -21,9 +21,14 @@ struct AnswerOptions {
   std::vector<std::string> stop;
 };
 
-enum class Finish { kNone, kStopToken, kStopString, kLength };
-// "stop_token", "stop_string", "length"; "" for an answer that goes on.
+// kTime: it was cut off where it was, since it ran for too long.
+enum class Finish { kNone, kStopToken, kStopString, kLength, kTime };
+// "stop_token", "stop_string", "length", "time_limit"; "" for an answer that goes on.
 const char* finish_word(Finish finish);
+// Whether more would have come.
+inline bool is_cut(Finish finish) { return finish == Finish::kLength || finish == Finish::kTime; }
+// What an answer says of kTime, for which OpenAI's API has no word: the option that sets the time.
+inline constexpr const char* kEndedByTime = "running_seconds";
 
 // Values; the model must outlive it.
 class AnswerState {
@@ -38,6 +43,8 @@ class AnswerState {
   // The next token is one of this row's.
   int32_t choose(std::span<const float> logits) const;
   Status add(int32_t token);
+  // An answer that goes on ends with the tokens that it has.
+  void cut();
 
   Finish finish() const { return finish_; }
   const std::vector<int32_t>& prompt() const { return prompt_; }

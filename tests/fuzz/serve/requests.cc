@@ -140,7 +140,7 @@ class Bodies final : public Target {
   Outcome answered(Ask ask) {
     const bool streams = ask.stream;
     const auto exchange = std::make_shared<KeepingExchange>();
-    if (!engine_.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr})) return {"no room"};
+    if (engine_.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr})) return {"no room"};
     exchange->over.get_future().wait();
     const int status = exchange->status;
     if (status != 200 && status != kBadRequest)

@@ -1,0 +1,37 @@
+#include "ostro/serve/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ostro::serve {
+
+size_t share_of(size_t all, double share) {
+  return std::max<size_t>(static_cast<size_t>(static_cast<double>(all) * share), 1);
+}
+
+ApiError may_not_wait(Pushed pushed, size_t waiting, double key_share) {
+  if (pushed == Pushed::kKeyFull)
+    return {kTooMany, fmt::format("{} requests of this key wait already, which is its share of the {} that "
+                                  "may wait (--key_share)",
+                                  share_of(waiting, key_share), waiting)};
+  return {kTooMany, fmt::format("{} requests wait already", waiting)};
+}
+
+ApiError waited_too_long(std::chrono::seconds limit) {
+  return {kUnavailable,
+          fmt::format("the request waited for {} seconds, which is the most here (--waiting_seconds); the "
+                      "server is busy, ask again later",
+                      limit.count()),
+          "", "wait_limit"};
+}
+
+ApiError ran_too_long(std::chrono::seconds limit, size_t which, size_t count) {
+  return {kUnavailable,
+          fmt::format("the request ran for {} seconds, which is the most here (--running_seconds), and "
+                      "answer {} of {} has not begun; ask for fewer or shorter prompts, or a smaller \"n\"",
+                      limit.count(), which + 1, count),
+          "", kRunLimit};
+}
+
+}  // namespace ostro::serve
