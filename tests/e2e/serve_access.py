@@ -50,6 +50,11 @@ def keys(test, server_class, check):
             if status == 401:
                 check(json.loads(text)["error"]["code"] == "invalid_api_key" and headers["WWW-Authenticate"] == "Bearer", f"{text} {headers}")
         check(server.raw("GET", "/health")[0] == 200 and server.raw("GET", "/v1/models")[0] == 401, "what needs no key")
+        scraper = "a key of the test for Prometheus"
+        (test.folder / "keys.txt").write_text(line + hashlib.sha256(scraper.encode()).hexdigest() + " metrics\n")
+        for key, path, status in ((made, "/metrics", 403), (scraper, "/metrics", 200), (scraper, "/v1/models", 403), (made, "/v1/models", 200)):
+            got, text, _ = server.raw("GET", path, Authorization=f"Bearer {key}")
+            check(got == status and (status == 200 or "metrics" in json.loads(text)["error"]["message"]), f"{path}: {got}, not {status}: {text[:200]}")
         (test.folder / "keys.txt").write_text("0" * 64 + "  ben\n")
         check(server.raw("POST", "/v1/completions", body, Authorization=f"Bearer {made}")[0] == 401, "a key that was taken back is taken")
         (test.folder / "keys.txt").write_text("rubbish\n")

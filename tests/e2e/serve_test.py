@@ -217,6 +217,8 @@ class Test:
                             (("--listen", "127.0.0.1:0", "--api_keys", "none.txt"), "none.txt"), (("--listen", "unix:"), "1 to 107 bytes"),
                             (("--listen", "127.0.0.1:0", "--api_keys", "key.pem"), "line 1 does not begin with a hash"),
                             (("--listen", "127.0.0.1:0", "--sign", "tokenizer.json"), "no private key of Ed25519"),
+                            (("--waiting_seconds", "0"), "--waiting_seconds 0: use 1 to"), (("--running_seconds", "3000000"), "use 1 to 2592000 (30 days)"),
+                            (("--key_share", "0"), "--key_share 0: use a percent above 0"), (("--key_share", "101"), "up to 100"),
                             (("--listen", "127.0.0.1:0", "--receipts", "log"), "log/lock")):
             done = subprocess.run([self.ostro, "serve", "runs/nano", *words], cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
             check(done.returncode in (1, 2) and says in done.stderr and done.stderr.count("error:") == 1, f"serve {words}: {done.returncode} {done.stderr}")
