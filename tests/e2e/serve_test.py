@@ -197,6 +197,7 @@ class Test:
                 ("is empty", 400, '{"prompt": ""}'), ("token ids of this model are 0 to 511", 400, '{"prompt": [512]}'),
                 ("nested too deeply", 400, "[" * 5000), ("is not served here", 404, '{"prompt": "a", "model": "other"}'),
                 ("has an empty string", 400, '{"prompt": "a", "stop": [""]}'),
+                ('"grammar" is no field', 400, json.dumps({"prompt": "a", "grammar": "root ::= " + "(" * 60000 + '"a"' + ")" * 60000})),
                 ("has a string of 10240 bytes", 400, json.dumps({"prompt": "a", "stop": "a" * 10240})), ("not valid JSON", 400, '{"prompt": "a", "seed": 1e999}'),
                 ("use an integer from 0", 400, '{"prompt": "a", "seed": 1e300}'), ("at place 1", 400, '{"prompt": [1, -1]}'),
                 ("has 64 tokens; the model's context is 64", 400, json.dumps({"prompt": [1] * 64})),

@@ -38,6 +38,10 @@ std::string kind_of(const std::string& reason) {
 
 int run(const std::string& name, const Options& options) {
   const std::unique_ptr<Target> target = make_target(name);
+  if (const auto wrong = target->known()) {
+    fmt::print("{}: {}\n", name, *wrong);
+    return 1;
+  }
   const double end = cpu_seconds() + options.seconds;
   std::set<std::string> reasons;
   int64_t done = 0, accepted = 0;

@@ -7,6 +7,7 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "crashers.h"
 #include "mutator.h"
 #include "ostro/config/utf8.h"
 #include "ostro/http/server.h"
@@ -93,14 +94,15 @@ class KeepingExchange final : public http::Exchange {
   std::promise<void> over;
 };
 
-ServedModel chatting_model() {
+ServedModel chatting_model(int64_t context = 64) {
   io::MemoryFileSystem fs;
   check_ok(io::write_file_atomically(
       fs, "chat_template.jinja",
       "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}[{{ m.role }}] {{ "
       "m.content }}"
       "{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %}\n{% endfor %}"));
-  ServedModel out = test_model();
+  ServedModel out = test_model(context);
+  check_ok(io::write_file_atomically(fs, "tokenizer.json", out.tokenizer->to_json()));
   out.chat = eval::ChatPrompts::load(fs, "tokenizer.json", *out.tokenizer).value();
   out.tool_format = ToolFormat{"<tool_call>", "</tool_call>"};
   return out;
@@ -110,12 +112,19 @@ class Bodies final : public Target {
  public:
   Outcome run(uint64_t seed) override {
     Mutator m(seed, kBodyWords);
-    static constexpr decltype(&parse_completion) kReaders[] = {parse_completion, parse_completion, parse_chat,
-                                                               parse_response, parse_embedding};
+    static constexpr Reader kReaders[] = {parse_completion, parse_completion, parse_chat, parse_response,
+                                          parse_embedding};
     const size_t which = m.below(std::size(kBodies));
-    const Body body(m.damaged(std::string(kBodies[which]), m.pick(kBodies)));
+    std::string text(kBodies[which]);
+    Reader reader = kReaders[m.one_in(8) ? m.below(std::size(kReaders)) : which];
+    if (m.one_in(16)) {
+      const Crasher& crasher = crashers_[m.below(crashers_.size())];
+      text = crasher.body;
+      reader = kOfCrashers[crasher.reader];
+    }
+    const Body body(m.damaged(std::move(text), m.pick(kBodies)));
     (void)body.model();
-    ParsedAsk parsed = kReaders[m.one_in(8) ? m.below(std::size(kReaders)) : which](model_, body, {});
+    ParsedAsk parsed = reader(model_, body, {});
     if (const ApiError* error = std::get_if<ApiError>(&parsed)) {
       if (error->status < 400 || error->message.empty()) return {"an error without a status or a message"};
       if (nlohmann::json::parse(error_json(*error), nullptr, false).is_discarded())
@@ -127,7 +136,28 @@ class Bodies final : public Target {
     return answered(std::move(ask));
   }
 
+  // Of a model whose context has room for all of them.
+  std::optional<std::string> known() override {
+    constexpr int64_t kContext = 8192;
+    ServedModel model = chatting_model(kContext);
+    EngineThread engine(model, *receipts_, {});
+    for (const Crasher& one : crashers_) {
+      ParsedAsk parsed = kOfCrashers[one.reader](model, Body(one.body), {});
+      const ApiError* error = std::get_if<ApiError>(&parsed);
+      const int status = error != nullptr ? error->status : 200;
+      if (status != (one.is_refused ? kBadRequest : 200))
+        return one.name + ": " + (error != nullptr ? error->message : "it is taken");
+      if (error != nullptr) continue;
+      if (const Outcome seen = answered(std::move(std::get<Ask>(parsed)), engine); !seen.accepted)
+        return one.name + ": " + seen.wrong.value_or(seen.reason);
+    }
+    return std::nullopt;
+  }
+
  private:
+  using Reader = decltype(&parse_completion);
+  static constexpr Reader kOfCrashers[] = {parse_completion, parse_chat, parse_response};
+
   std::optional<std::string> beyond(const Ask& ask) const {
     const AskLimits limits;
     if (ask.prompts.empty()) return "no prompt";
@@ -137,10 +167,11 @@ class Bodies final : public Target {
         if (id < 0 || id >= model_.tokens()) return "an id outside";
     return std::nullopt;
   }
-  Outcome answered(Ask ask) {
+  Outcome answered(Ask ask) { return answered(std::move(ask), engine_); }
+  static Outcome answered(Ask ask, EngineThread& engine) {
     const bool streams = ask.stream;
     const auto exchange = std::make_shared<KeepingExchange>();
-    if (engine_.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr})) return {"no room"};
+    if (engine.push({exchange, std::make_shared<const Ask>(std::move(ask)), nullptr})) return {"no room"};
     exchange->over.get_future().wait();
     const int status = exchange->status;
     if (status != 200 && status != kBadRequest)
@@ -151,10 +182,11 @@ class Bodies final : public Target {
     return {std::nullopt, status == 200, exchange->body};
   }
 
-  ServedModel model_ = chatting_model();
+  ServedModel model_ = chatting_model(512);
   io::MemoryFileSystem fs_;
   std::unique_ptr<ReceiptMaker> receipts_ = ReceiptMaker::open(fs_, "", {}).value();
   EngineThread engine_{model_, *receipts_, {}};
+  const std::vector<Crasher> crashers_ = crashers();
 };
 
 constexpr std::string_view kHttpWords[] = {"\r\n",     "\n",

@@ -20,6 +20,8 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual Outcome run(uint64_t seed) = 0;
+  // Cases that are known, as they are. Returns what is wrong; nothing: all is well.
+  virtual std::optional<std::string> known() { return std::nullopt; }
 };
 
 // "bodies": of the four paths; those that are taken are answered, too. "http": bytes on a connection.
