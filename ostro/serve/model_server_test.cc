@@ -6,7 +6,9 @@
 #include <mutex>
 #include <thread>
 
+#include "ostro/base/sha256.h"
 #include "ostro/http/client_for_test.h"
+#include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/serve/model_for_test.h"
 
@@ -159,6 +161,51 @@ TEST_CASE("what may not wait gets 429; at the end what was taken is answered, an
   for (std::string& got : good) got.erase(0, got.find("\"choices\""));
   CHECK(good[0] == good[1]);
   CHECK(good[0] == good[2]);
+}
+
+TEST_CASE("a key that has its share of what may wait gets 429, and another key is answered") {
+  io::MemoryFileSystem fs;
+  check_ok(io::write_file_atomically(fs, "keys", sha256_hex("anna") + " a\n" + sha256_hex("ben") + " b\n"));
+  std::latch running(1), go_on(1);
+  auto started = ModelServer::start(*http::parse_address("127.0.0.1:0"), ApiKeys::open(fs, "keys").value(),
+                                    {.waiting = 4, .key_share = 0.5});
+  REQUIRE_MESSAGE(started.ok(), started.error().message());
+  const std::unique_ptr<ModelServer> server = std::move(*started);
+  serve(*server, fs, [&, first = true]() mutable {
+    if (std::exchange(first, false)) running.count_down();
+    go_on.wait();
+  });
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::string> good, refused;
+  std::vector<std::thread> clients;
+  const auto ask = [&](const std::string& key) {
+    std::string request = post_of(kAsk);
+    request.insert(request.find("\r\n") + 2, "Authorization: Bearer " + key + "\r\n");
+    clients.emplace_back([&, request] {
+      const std::string got = http::answer(server->port(), request);
+      const std::lock_guard lock(mutex);
+      (got.starts_with("HTTP/1.1 200 ") ? good : refused).push_back(got);
+      changed.notify_one();
+    });
+  };
+  ask("anna");
+  running.wait();
+  for (int i = 0; i < 5; ++i) ask("anna");  // two of them wait
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return refused.size() == 3; });
+  }
+  for (int i = 0; i < 2; ++i) ask("ben");
+  go_on.count_down();
+  for (std::thread& client : clients) client.join();
+  CHECK(good.size() == 5);
+  REQUIRE(refused.size() == 3);
+  for (const std::string& got : refused) {
+    CHECK(got.starts_with("HTTP/1.1 429 "));
+    CHECK(got.find("2 requests of this key wait already, which is its share of the 4") != std::string::npos);
+    CHECK(got.find("Retry-After: 1") != std::string::npos);
+  }
 }
 
 TEST_CASE("a server that may not wait longer says so to those whose answers it ends") {
