@@ -204,7 +204,8 @@ const jinja::Template& ChatTemplate::choose(const Conversation& conversation) co
   return templates_.front().parsed;
 }
 
-Result<RenderedChat> ChatTemplate::render(const Conversation& given, bool add_generation_prompt) const {
+Result<RenderedChat> ChatTemplate::render(const Conversation& given, bool add_generation_prompt,
+                                          const jinja::RenderOptions& options) const {
   Conversation conversation = given;
   ASSIGN_OR_RETURN(conversation.tools, list_of_objects(given.tools, "tools"));
   ASSIGN_OR_RETURN(conversation.documents, list_of_objects(given.documents, "documents"));
@@ -221,7 +222,7 @@ Result<RenderedChat> ChatTemplate::render(const Conversation& given, bool add_ge
           fmt::format("chat_template_kwargs is a {}, not an object", conversation.more.type_name()));
     for (const auto& [key, value] : conversation.more.as_mapping().items()) context.set(key, value);
   }
-  ASSIGN_OR_RETURN(jinja::Rendered rendered, choose(conversation).render(context));
+  ASSIGN_OR_RETURN(jinja::Rendered rendered, choose(conversation).render(context, options));
   return RenderedChat{std::move(rendered.text), std::move(rendered.generations)};
 }
 

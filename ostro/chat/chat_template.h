@@ -43,8 +43,9 @@ class ChatTemplate {
 
   // Renders the conversation as text. With `add_generation_prompt` the text ends with the beginning of an
   // answer of the assistant. Errors: no messages; messages that are not dicts; errors that the template
-  // raises.
-  Result<RenderedChat> render(const Conversation& conversation, bool add_generation_prompt = false) const;
+  // raises; a limit of `options` that is exceeded.
+  Result<RenderedChat> render(const Conversation& conversation, bool add_generation_prompt = false,
+                              const jinja::RenderOptions& options = {}) const;
 
   // Renders the conversation without a generation prompt, with `assistant` filled in. The spans come from
   // {% generation %} blocks. If the template has none, the span of an assistant message is the text that the

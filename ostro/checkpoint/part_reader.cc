@@ -46,7 +46,10 @@ int64_t PartReader::bytes() const {
 }
 
 Status PartReader::check(const std::function<void(int64_t)>& progress) const {
-  for (const Array& a : arrays_) RETURN_IF_ERROR(io::check_files(*fs_, a.array));
+  for (const Array& a : arrays_) {
+    ASSIGN_OR_RETURN(io::CheckedFiles files, io::check_files(*fs_, a.array));
+    checked_->merge(files);
+  }
   std::mutex mutex;
   int64_t done = 0;
   const auto hashed = [&](int64_t bytes) {
@@ -90,7 +93,7 @@ Status PartReader::check_cell(const Array& a, size_t cell, const Box& box,
     }
     const std::span<std::byte> bytes(memory.get(), static_cast<size_t>(io::product(part.shape) * item));
     const io::PartRead read{&a.array, part.start, part.shape, bytes};
-    RETURN_IF_ERROR(io::read_parts(*fs_, {&read, 1}, 1));
+    RETURN_IF_ERROR(io::read_parts(*fs_, {&read, 1}, 1, checked_.get()));
     hash.update(bytes);
     hashed(static_cast<int64_t>(bytes.size()));
     return {};
@@ -107,7 +110,7 @@ Status PartReader::read(std::span<const Part> parts) const {
     bytes += static_cast<int64_t>(part.bytes.size());
   }
   *bytes_read_ += bytes;
-  return io::read_parts(*fs_, reads, kReadThreads);
+  return io::read_parts(*fs_, reads, kReadThreads, checked_.get());
 }
 
 }  // namespace ostro::checkpoint

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ostro/checkpoint/restore.h"
-#include "ostro/io/arrays/zarr.h"
+#include "ostro/io/arrays/zarr_parts.h"
 
 namespace ostro::checkpoint {
 
@@ -25,7 +25,7 @@ class PartReader {
 
   // Looks for every file, then reads and hashes every cell. Errors name the file that is missing or short, or
   // the cell whose bytes are not those of the manifest. `progress` gets the number of bytes hashed so far; it
-  // is called by one thread at a time.
+  // is called by one thread at a time. No other thread may read meanwhile.
   Status check(const std::function<void(int64_t done)>& progress) const;
 
   // A box [start, start + shape) of a tensor, and the memory for its elements, row-major.
@@ -34,7 +34,8 @@ class PartReader {
     Extents start, shape;
     std::span<std::byte> bytes;
   };
-  // Reads these parts, without hashing them; eight reads at a time, which keep a disk busy.
+  // Reads these parts, without hashing them; eight reads at a time, which keep a disk busy. After check(), a
+  // file that was changed since then is an error (kCorrupt) that names it.
   Status read(std::span<const Part> parts) const;
   // The bytes of all parts that read() has read.
   int64_t bytes_read() const { return *bytes_read_; }
@@ -53,6 +54,7 @@ class PartReader {
   io::FileSystem* fs_;
   std::vector<Array> arrays_;
   std::unique_ptr<std::atomic<int64_t>> bytes_read_ = std::make_unique<std::atomic<int64_t>>(0);
+  std::unique_ptr<io::CheckedFiles> checked_ = std::make_unique<io::CheckedFiles>();  // by check()
 };
 
 }  // namespace ostro::checkpoint

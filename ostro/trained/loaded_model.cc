@@ -9,6 +9,7 @@
 #include "ostro/base/log.h"
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/origin.h"
+#include "ostro/chain/version.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/config/config.h"
@@ -295,6 +296,11 @@ Result<LoadedModel> read_all_but_parameters(io::FileSystem& fs, const Source& so
   }
   ASSIGN_OR_RETURN(train::TrainConfig config, read_config(fs, source.path, models));
   ASSIGN_OR_RETURN(const checkpoint::Manifest stored, checkpoint::read_manifest(fs, source.path));
+  if (stored.info.numerics_version != chain::kNumericsVersion)
+    return unsupported(fmt::format(
+        "{}: the checkpoint has numerics version {}; this program computes version {}, so use the "
+        "Ostro that made it",
+        source.path, stored.info.numerics_version, chain::kNumericsVersion));
   take_stored_matrices(stored, config);
   ASSIGN_OR_RETURN(std::string other_mp, take_precision(use, config));
   RETURN_IF_ERROR(take_context(use, config));

@@ -25,6 +25,7 @@ import serve_adapters
 import serve_api
 import serve_cache
 import serve_embeddings
+import serve_faults
 import serve_page
 import serve_precision
 import serve_streamed
@@ -314,6 +315,9 @@ class Test:
     def embeddings(self, server):
         serve_embeddings.embeddings(self, server, Server, check)
 
+    def pipelined(self, server):
+        serve_faults.pipelined(self, server, check)
+
     def page(self, server):
         serve_page.page(self, server, check, self.pictures)
 
@@ -348,7 +352,7 @@ def main():
         (folder / "key.pem").write_text(KEY)
         server = Server(test.ostro, folder, "runs/nano", "--listen", "127.0.0.1:0", "--receipts", "log", "--sign", "key.pem")
         try:
-            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.strange_name, test.receipts, test.paths, test.responses, test.embeddings,
+            for part in (test.scores, test.samples, test.streams, test.neighbours, test.golden, test.bad_input, test.strange_name, test.receipts, test.paths, test.responses, test.embeddings, test.pipelined,
                          test.page, test.stopping):
                 part(server)
                 print(f"  {part.__name__}: good")
@@ -371,6 +375,9 @@ def main():
         print("  cache: good")
         serve_streamed.streamed(test, Server, check)
         print("  streamed: good")
+        for part in (serve_faults.disk, serve_faults.templates, serve_faults.files, serve_faults.numerics):
+            part(test, Server, check)
+            print(f"  {part.__name__}: good")
     return 0
 
 

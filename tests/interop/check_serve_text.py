@@ -4,7 +4,9 @@ weights make random ids, and so bytes of many scripts that are cut anywhere.
 
 What arrives in pieces is the whole answer, which is what `tokenizers` or `sentencepiece` decode of all ids, as /detokenize does; a piece is whole
 characters; a stop string cuts where one pass over the whole text cuts, and no part of it arrives.
-Usage: check_serve_text.py --ostro build/.../ostro [--only WORD] [--log FILE]. A sampled run takes two tokenizers.
+For every tokenizer, the stream of texts alone gets drawn ids by text_stream_helper (text_streams.py): 20,000 answers each, and 2,000 cut by stop strings.
+Usage: check_serve_text.py --ostro build/.../ostro --helper build/.../text_stream_helper [--only WORD] [--log FILE]. A sampled run has
+two tokenizers served, and takes 100 answers of each.
 """
 import argparse
 import contextlib
@@ -22,28 +24,10 @@ from check_tokenizer import stdlib
 from check_tokenizer_families import letters_of_scripts, prose
 from serve_load import LoadServer, Log, environment
 from tiny_run import Report
+from text_streams import check_streams, cut, drawn_stops
 from tokenizer_families import families
 
 import seed
-
-
-def cut(text, stops):
-    """Where one pass over the text cuts it: the stop string that ends first, of those that end together the longest."""
-    for end in range(1, len(text) + 1):
-        longest = max((len(stop) for stop in stops if text[:end].endswith(stop)), default=0)
-        if longest:
-            return text[:end - longest]
-    return text
-
-
-def drawn_stops(rng, text):
-    """Pieces of the text, some with another last character, so that they only almost come."""
-    out = []
-    for _ in range(rng.randint(1, 3)):
-        at = rng.randrange(len(text))
-        stop = text[at:at + rng.randint(1, 6)]
-        out.append(stop[:-1] + rng.choice("a e") if rng.random() < 0.4 else stop)
-    return out
 
 
 class TextCheck:
@@ -130,9 +114,30 @@ def check_family(family, ostro, folder, report, log):
     return checks.stopped
 
 
+def check_alone(known, helper, folder, report, log):
+    """The stream of texts, without a server, for all tokenizers."""
+    totals = [0] * 6
+    for family in known.values():
+        failed, path = report.failed, folder / family.file
+        path.write_bytes(family.content)
+
+        def same(got, expected, what, name=family.name):
+            if got != expected:
+                report.check(False, f"{name}: {what}: {got!r}, expected {expected!r}"[:1500])
+
+        counts = check_streams(family, helper, path, same)
+        totals = [a + b for a, b in zip(totals, counts, strict=True)]
+        path.unlink()
+        report.check(report.failed == failed, f"{family.name}: {counts[0]} answers in pieces, {report.failed - failed} wrong")
+    said = "{} answers of drawn ids in pieces, {} compared with peers' texts, {} other than their tokens one by one, {} with bytes that are no text; {} stop strings, {} answers cut".format(*totals)
+    report.check(min(totals) > 0, f"{len(known)} tokenizers: {said}")
+    log.lines.append(f"{len(known)} tokenizers: {said}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--helper", required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
@@ -140,6 +145,8 @@ def main():
     rng, letters = random.Random(seed.seed()), letters_of_scripts()
     corpus = [t.decode() for t in stdlib(60_000)] + [prose(rng, letters, 4000) for _ in range(20)]
     known = {family.name: family for family in families(corpus) if args.only in family.name}
+    with tempfile.TemporaryDirectory() as folder:
+        check_alone(known, args.helper, pathlib.Path(folder), report, log)
     stopped = 0
     for name in known if args.only else seed.draw("families", known, 2):
         with tempfile.TemporaryDirectory() as folder:

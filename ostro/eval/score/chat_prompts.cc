@@ -10,6 +10,14 @@ namespace ostro::eval {
 
 using chat::jinja::Value;
 
+namespace {
+
+// A prompt fits into a context, so its template needs less than one that formats rows for training; and while
+// it runs, requests of a server wait for it. These take some tenths of a second.
+constexpr int64_t kPromptSteps = 2'000'000;
+
+}  // namespace
+
 Result<ChatPrompts> ChatPrompts::load(io::FileSystem& fs, const std::string& tokenizer_path,
                                       const tokenizer::Tokenizer& tokenizer) {
   ChatPrompts out;
@@ -26,7 +34,8 @@ Result<ChatPrompts> ChatPrompts::load(io::FileSystem& fs, const std::string& tok
 Result<std::string> ChatPrompts::render(const chat::Conversation& conversation,
                                         bool add_generation_prompt) const {
   if (!template_) return not_found(missing_);
-  ASSIGN_OR_RETURN(chat::RenderedChat chat, template_->render(conversation, add_generation_prompt));
+  ASSIGN_OR_RETURN(chat::RenderedChat chat,
+                   template_->render(conversation, add_generation_prompt, {.max_steps = kPromptSteps}));
   return std::move(chat.text);
 }
 

@@ -29,6 +29,21 @@ Error wrong_size(const std::string& path, int64_t size, int64_t wanted) {
   return corrupt(fmt::format("{}: {} bytes, a chunk of this array has {}", path, size, wanted));
 }
 
+// What was hashed once may not be another file later. A write during the read shows, too: stat comes after
+// it.
+Status check_unchanged(FileSystem& fs, const std::string& path, const CheckedFiles& checked) {
+  const auto before = checked.find(path);
+  if (before == checked.end()) return {};
+  const auto now = fs.stat(path);
+  if (!now.ok()) return now.error().code() == ErrorCode::kNotFound ? missing_chunk(path) : now.error();
+  if (*now == before->second) return {};
+  return corrupt(
+      fmt::format("{}: {} bytes, changed at {} ns since 1970; when its hash was checked it had {} bytes, "
+                  "changed at {} ns; "
+                  "put that file back or start again",
+                  path, now->size, now->mtime_ns, before->second.size, before->second.mtime_ns));
+}
+
 // A contiguous range of a file, and the memory for it.
 struct Run {
   int64_t offset = 0;
@@ -44,6 +59,22 @@ struct Job {
   size_t bytes = 0;            // of these
   const PartRead* part = nullptr;
 };
+
+// The same for every chunk file that a part touches.
+Status check_unchanged(FileSystem& fs, const PartRead& part, const CheckedFiles& checked) {
+  const ZarrSpec& spec = part.array->spec();
+  const Extents file = spec.file_chunk();
+  Extents first(part.start), count(part.start);
+  for (size_t d = 0; d < first.size(); ++d) {
+    first[d] = part.start[d] / file[d];
+    count[d] = (part.start[d] + part.shape[d] - 1) / file[d] - first[d] + 1;
+  }
+  return for_each_index(count, [&](const Extents& relative) -> Status {
+    Extents index = first;
+    for (size_t d = 0; d < index.size(); ++d) index[d] += relative[d];
+    return check_unchanged(fs, join_path(part.array->path(), spec.chunk_name(index)), checked);
+  });
+}
 
 // Adds a run to the last job, cut into blocks. A job that has kBlockBytes is followed by another one of the
 // same file.
@@ -149,7 +180,7 @@ Status do_job(FileSystem& fs, const Job& job) {
 
 }  // namespace
 
-Status read_parts(FileSystem& fs, std::span<const PartRead> parts, int threads) {
+Status read_parts(FileSystem& fs, std::span<const PartRead> parts, int threads, const CheckedFiles* checked) {
   std::vector<Job> jobs;
   for (const PartRead& part : parts) {
     if (is_plain(part.array->spec()))
@@ -157,20 +188,28 @@ Status read_parts(FileSystem& fs, std::span<const PartRead> parts, int threads) 
     else
       jobs.push_back({.path = part.array->path(), .part = &part});
   }
-  return parallel_for(static_cast<int64_t>(jobs.size()), threads,
-                      [&](int64_t i) { return do_job(fs, jobs[static_cast<size_t>(i)]); });
+  return parallel_for(static_cast<int64_t>(jobs.size()), threads, [&](int64_t i) -> Status {
+    const Job& job = jobs[static_cast<size_t>(i)];
+    RETURN_IF_ERROR(do_job(fs, job));
+    if (checked == nullptr) return {};
+    return job.part != nullptr ? check_unchanged(fs, *job.part, *checked)
+                               : check_unchanged(fs, job.path, *checked);
+  });
 }
 
-Status check_files(FileSystem& fs, const ZarrArray& array) {
+Result<CheckedFiles> check_files(FileSystem& fs, const ZarrArray& array) {
   const ZarrSpec& spec = array.spec();
-  return for_each_index(grid_of(spec.shape, spec.file_chunk()), [&](const Extents& index) -> Status {
+  CheckedFiles out;
+  RETURN_IF_ERROR(for_each_index(grid_of(spec.shape, spec.file_chunk()), [&](const Extents& index) -> Status {
     const std::string path = join_path(array.path(), spec.chunk_name(index));
     const auto info = fs.stat(path);
     if (!info.ok()) return info.error().code() == ErrorCode::kNotFound ? missing_chunk(path) : info.error();
     if (is_plain(spec) && info->size != spec.chunk_bytes())
       return wrong_size(path, info->size, spec.chunk_bytes());
+    out[path] = *info;
     return {};
-  });
+  }));
+  return out;
 }
 
 }  // namespace ostro::io

@@ -61,25 +61,44 @@ TEST_CASE("a part is what read_box gives, and only its bytes are read") {
 
 TEST_CASE("files that are missing or cut are errors that name them; compressed chunks are read whole") {
   Numbers numbers({2, 3, 6});
-  check_ok(check_files(numbers.memory, *numbers.array));
+  REQUIRE(check_files(numbers.memory, *numbers.array).ok());
   Bytes part(12);
   numbers.memory.content("a/c.1.2.0")->pop_back();
-  for (const Status& cut : {check_files(numbers.memory, *numbers.array),
-                            read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part)}) {
-    REQUIRE_FALSE(cut.ok());
-    CHECK(cut.error().message() == "a/c.1.2.0: 71 bytes, a chunk of this array has 72");
-  }
+  for (const Error& cut : {check_files(numbers.memory, *numbers.array).error(),
+                           read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part).error()})
+    CHECK(cut.message() == "a/c.1.2.0: 71 bytes, a chunk of this array has 72");
   check_ok(numbers.memory.remove("a/c.1.2.0"));
   const Status missing = read_part(numbers.memory, *numbers.array, {2, 6, 0}, {1, 1, 6}, part);
   CHECK(missing.error().code() == ErrorCode::kNotFound);
   CHECK(missing.error().message().find("a/c.1.2.0 is missing") != std::string::npos);
 
   Numbers packed({2, 3, 6}, Compressor{.kind = Compression::kZstd});
-  check_ok(check_files(packed.memory, *packed.array));
+  REQUIRE(check_files(packed.memory, *packed.array).ok());
   Bytes box(12);
   check_ok(read_part(packed.memory, *packed.array, {3, 5, 0}, {1, 1, 6}, part));
   check_ok(packed.array->read_box({3, 5, 0}, {1, 1, 6}, box));
   CHECK(part == box);
+}
+
+TEST_CASE("a file that is changed after it was checked is an error of the parts that touch it") {
+  for (const Compressor& compressor : {Compressor{}, Compressor{.kind = Compression::kZstd}}) {
+    Numbers numbers({2, 3, 6}, compressor);
+    const CheckedFiles checked = check_files(numbers.memory, *numbers.array).value();
+    CHECK(checked.size() == 9);
+    Bytes bytes(12);
+    const PartRead touched{numbers.array.get(), {3, 5, 0}, {1, 1, 6}, bytes},
+        beside{numbers.array.get(), {0, 0, 0}, {1, 1, 6}, bytes};
+    check_ok(read_parts(numbers.memory, {&touched, 1}, 1, &checked));
+    const std::string content = numbers.memory.read_file("a/c.1.1.0").value();
+    check_ok(numbers.memory.write_file("a/c.1.1.0", content));  // the same bytes, at another time
+    const Status changed = read_parts(numbers.memory, {&touched, 1}, 1, &checked);
+    REQUIRE_FALSE(changed.ok());
+    CHECK(changed.error().code() == ErrorCode::kCorrupt);
+    CHECK(changed.error().message().find("a/c.1.1.0: ") == 0);
+    CHECK(changed.error().message().find("put that file back or start again") != std::string::npos);
+    check_ok(read_parts(numbers.memory, {&beside, 1}, 1, &checked));
+    check_ok(read_parts(numbers.memory, {&touched, 1}, 1));  // without a check before
+  }
 }
 
 // Blocks and stretches have limits; only arrays of megabytes meet them.

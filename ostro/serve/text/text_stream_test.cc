@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "ostro/base/test_size.h"
 #include "ostro/serve/model_for_test.h"
 #include "ostro/tokenizer/unicode/utf8.h"
 
@@ -21,7 +22,7 @@ std::string decoded(const tokenizer::Tokenizer& tokenizer, const Ids& ids) {
 TEST_CASE("what arrives is the whole text, in whole characters, whatever the ids are") {
   const auto tokenizer = test_tokenizer();
   std::mt19937 random(7);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < sized(300, 20'000, 20'000); ++round) {
     Ids ids;
     const std::string characters = "aé東😀 the";
     for (int i = 0; i < 20; ++i) {
@@ -115,8 +116,9 @@ std::string cut(const std::string& text, const std::vector<std::string>& stops) 
 TEST_CASE("a stop string cuts where one pass over the text cuts, and no part of it leaks") {
   const auto tokenizer = test_tokenizer();
   std::mt19937 random(8);
+  const int rounds = sized(600, 5000, 5000);
   int stopped = 0;
-  for (int round = 0; round < 600; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::string text;
     for (int i = 0; i < 40; ++i) text += "ab "[random() % 3];
     std::vector<std::string> stops;
@@ -140,7 +142,7 @@ TEST_CASE("a stop string cuts where one pass over the text cuts, and no part of 
     CHECK(got == expected);
   }
   CHECK(stopped > 100);
-  CHECK(stopped < 600);
+  CHECK(stopped < rounds);
 }
 
 TEST_CASE("special tokens have no text; the prompt's tokens are no part of it") {
