@@ -18,16 +18,18 @@ http::Response tokenize(const ServedModel& model, const Body& body) {
   const bool has_prompt = fields.find("prompt") != nullptr;
   fields.text("prompt", prompt);
   const Json* messages = fields.find("messages");
+  const Functions functions = read_tools(fields, false);
   fields.flag("add_special_tokens", add_special_tokens);
   fields.flag("add_generation_prompt", add_generation_prompt);
   fields.flag("return_token_strs", strings);
   if (has_prompt == (messages != nullptr)) fields.fail("prompt", "or \"messages\": give one of them");
+  if (has_prompt && !functions.list.empty()) fields.fail("tools", "belong to \"messages\"");
   std::vector<int32_t> ids;
   if (messages != nullptr && !fields.failed())
-    ids = chat_ids(
-        fields, "messages",
-        chat_text(fields, "messages", read_messages(fields, *messages), {}, model, add_generation_prompt),
-        model);
+    ids = chat_ids(fields, "messages",
+                   chat_text(fields, "messages", read_messages(fields, *messages), functions.list, model,
+                             add_generation_prompt),
+                   model);
   if (const auto error = fields.finish()) return error_response(*error);
   if (has_prompt) {
     std::vector<uint32_t> found = model.tokenizer->encode(prompt);

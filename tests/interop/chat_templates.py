@@ -358,7 +358,91 @@ No messages.
 {% endfor %}
 """
 
+# Marks instead of lines between turns; calls and their results in fences; thoughts are dropped from earlier answers.
+DEEPSEEK = """{%- if not add_generation_prompt is defined %}{% set add_generation_prompt = false %}{% endif %}
+{%- set ns = namespace(after_tool=false, prefix='', first=true) %}
+{%- for m in messages if m.role == 'system' %}
+    {%- set ns.prefix = ns.prefix ~ ('' if ns.first else '\\n\\n') ~ m.content %}{%- set ns.first = false %}
+{%- endfor %}
+{%- if tools %}
+    {%- set ns.prefix = ns.prefix ~ '\\n\\n## Functions\\n' %}
+    {%- for t in tools %}
+        {%- set ns.prefix = ns.prefix ~ loop.index ~ '. `' ~ t.function.name ~ '`: ' ~ (t.function.description or 'no words') ~ '\\n```json\\n'
+            ~ (t.function.parameters | tojson) ~ '\\n```\\n' %}
+    {%- endfor %}
+{%- endif %}
+{{- bos_token ~ ns.prefix }}
+{%- for m in messages if m.role != 'system' %}
+    {%- if m.role == 'user' %}{%- set ns.after_tool = false %}{{- '<|user|>' ~ m.content }}
+    {%- elif m.role == 'assistant' and m.tool_calls %}
+        {{- '' if ns.after_tool else '<|assistant|>' }}{% generation %}
+        {%- for call in m.tool_calls %}
+            {{- '<|calls|>' if loop.first else '\\n' }}{{- call.type ~ '<|sep|>' ~ call.function.name ~ '\\n```json\\n' ~ call.function.arguments | tojson ~ '\\n```' }}
+        {%- endfor %}
+        {{- '<|calls_end|>' ~ eos_token }}{% endgeneration %}
+    {%- elif m.role == 'assistant' %}
+        {%- set said = m.content.split('</think>')[-1] if '</think>' in m.content else m.content %}
+        {{- '' if ns.after_tool else '<|assistant|>' }}{% generation %}{{ said ~ eos_token }}{% endgeneration %}{%- set ns.after_tool = false %}
+    {%- elif m.role == 'tool' %}
+        {{- '<|results|>' if not ns.after_tool else '\\n' }}{{- '<|result|>' ~ m.content ~ '<|result_end|>' }}{%- set ns.after_tool = true %}
+    {%- else %}{{- raise_exception('no such role: ' ~ m.role) }}
+    {%- endif %}
+{%- endfor %}
+{{- '<|assistant|><think>\\n' if add_generation_prompt and not ns.after_tool }}"""
+
+# A head of several marks, a word for each role, and the names of functions on a line of their own.
+GLM = """[gMASK]<sop>
+{%- set names = {'system': '<|system|>', 'user': '<|user|>', 'assistant': '<|assistant|>', 'tool': '<|observation|>'} -%}
+{%- if tools -%}
+<|system|>
+# Tools
+{% for tool in tools %}
+{{ tool.function.name }} ({{ tool.function.parameters.get('properties', {}) | length }} arguments{{ ': ' ~ tool.function.parameters.properties.keys() | list | join(', ') if tool.function.parameters.properties }})
+{{ tool | tojson(indent=2) }}
+{% endfor %}
+{%- endif -%}
+{%- for m in messages -%}
+{%- if m.role not in names -%}{{ raise_exception('a role that is unknown: ' + m.role) }}{%- endif -%}
+{%- if m.role == 'assistant' and m.tool_calls -%}
+  {%- for call in m.tool_calls %}
+<|assistant|>{{ call.function.name }}
+{% generation -%}
+{%- for name, value in call.function.arguments | items -%}
+<key>{{ name }}</key><value>{{ value if value is string else value | tojson }}</value>
+{%- endfor -%}
+{%- endgeneration -%}
+  {%- endfor -%}
+{%- else -%}
+{{ names[m.role] }}
+{% if m.role == 'assistant' %}{% generation %}{{ m.content | trim }}{% endgeneration %}{% else %}{{ m.content if m.content is string else m.content | tojson }}{% endif %}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt %}<|assistant|>
+{{ '<think></think>' if enable_thinking is defined and not enable_thinking else '' }}{% endif -%}"""
+
+# Turns in two kinds of brackets, results as a numbered list of documents that belong to the turn before, no mask.
+COMMAND = """{{ bos_token }}{% macro turn(who, text) %}<|turn|><|{{ who }}|>{{ text }}<|turn_end|>{% endmacro %}
+{%- set ns = namespace(results=[], number=0) -%}
+{%- if messages and messages[0].role in ('system', 'developer') -%}
+{%- set opening = messages[0].content -%}{%- set rest = messages[1:] -%}
+{%- else -%}{%- set opening = 'Answer.' -%}{%- set rest = messages -%}{%- endif -%}
+{{- turn('system', opening ~ ('\\n' ~ (tools | map(attribute='function') | map(attribute='name') | sort | join(' | ')) if tools else '')) -}}
+{%- for message in rest -%}
+  {%- if message.role == 'tool' -%}
+    {%- set ns.results = ns.results + [{'document': ns.number, 'text': message.content}] -%}{%- set ns.number = ns.number + 1 -%}
+    {%- if loop.last or loop.nextitem.role != 'tool' -%}{{- turn('results', ns.results | tojson) -}}{%- set ns.results = [] -%}{%- endif -%}
+  {%- elif message.role == 'assistant' -%}
+    {%- if message.tool_calls -%}
+      {%- set plan -%}{%- for c in message.tool_calls -%}{{- '{' }}"id": "{{ c.id }}", "tool": {{ c.function.name | tojson }}, "with": {{ c.function.arguments | tojson }}{{ '}' -}}{{- ', ' if not loop.last -}}{%- endfor -%}{%- endset -%}
+      {{- turn('bot', 'Actions: [' ~ plan ~ ']') -}}
+    {%- else -%}{{- turn('bot', message.content or '') -}}{%- endif -%}
+  {%- elif message.role == 'user' -%}{{- turn('user', message.content if message.content is string else (message.content | selectattr('type', 'eq', 'text') | map(attribute='text') | join('\\n'))) -}}
+  {%- else -%}{{- raise_exception('who is ' ~ message.role ~ '?') -}}{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|turn|><|bot|>{%- endif -%}"""
+
 TEMPLATES = {
     "chatml": CHATML, "chatml_plain": CHATML_PLAIN, "llama2": LLAMA2, "llama3": LLAMA3, "qwen": QWEN,
     "mistral": MISTRAL, "gemma": GEMMA, "typed_tools": TYPED_TOOLS, "indented": INDENTED,
+    "deepseek": DEEPSEEK, "glm": GLM, "command": COMMAND,
 }

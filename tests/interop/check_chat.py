@@ -6,8 +6,9 @@
 (b) ids and assistant masks of apply_chat_template(return_assistant_tokens_mask=True) with a tokenizer trained here;
 (c) templates without generation blocks: masks by prefixes, or a refusal; supervised and prebuilt rows;
 (d) tokenizers with beginning tokens and several end tokens: ids of texts, prompts, pairs and where generation ends, as TRL
-    (sft_trainer.py, dpo_trainer.py) and transformers make them.
-Usage: check_chat.py --helper build/.../chat_helper [--rounds N]
+    (sft_trainer.py, dpo_trainer.py) and transformers make them;
+(e) ids of conversations with functions over HTTP (served_chats.py): three drawn templates, in full all with 300 conversations each.
+Usage: check_chat.py --helper build/.../chat_helper --ostro build/.../ostro [--rounds N]
 """
 import argparse
 import json
@@ -22,8 +23,11 @@ from chat_snippets import CONTEXT, SNIPPETS
 from chat_templates import TEMPLATES
 import sentencepiece
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from served_chats import ServedChats
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils.chat_template_utils import _compile_jinja_template, render_jinja_template
+
+import seed
 
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<s>", "</s>", "[INST]", "[/INST]", "<|eot_id|>", "<|start_header_id|>",
            "<|end_header_id|>", "<start_of_turn>", "<end_of_turn>", "<|image|>"]
@@ -331,7 +335,8 @@ def check_ends(ours, root, bad):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--helper", required=True)
-    parser.add_argument("--rounds", type=int, default=120)
+    parser.add_argument("--ostro", required=True)
+    parser.add_argument("--rounds", type=int, default=300 if seed.full() else 100)
     args = parser.parse_args()
     ours, rng, bad = Ours(args.helper), random.Random(7), []
     check_snippets(ours, bad)
@@ -344,6 +349,9 @@ def main():
         check_rows(ours, pathlib.Path(folder), rng, bad)
     with tempfile.TemporaryDirectory() as folder:
         check_ends(ours, pathlib.Path(folder), bad)
+    with tempfile.TemporaryDirectory() as folder:
+        served = ServedChats(args.ostro, folder, make_tokenizer(folder, rng), conversation, tools, bad)
+        served.check(300 if seed.full() else 25, 20 if seed.full() else 3)
     for b in bad[:20]:
         print(b[:2000])
     if bad:
