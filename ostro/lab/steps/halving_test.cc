@@ -173,6 +173,23 @@ TEST_CASE("what a rung decides is in the recipe of what stands on it, and says w
   CHECK(recipe(lab.work("base-4-rung")).value() != *before);
 }
 
+// An output that moves while the version of the kind stays would be served from old journals.
+TEST_CASE("the file of a rung of version 1") {
+  Halved lab;
+  lab.measure("4", "0.6", chain::hex_float(3.0));
+  lab.measure("4", "0.3", chain::hex_float(2.5));
+  lab.measure("4", "0.1", "inf");
+  const Step& rung = *lab.plan.find("base-4-rung");
+  CHECK(rung.kind->version == 1);
+  CHECK(
+      rung_text(lab.fs, lab.plan, lab.made, rung).value() ==
+      R"({"keep":"1/3","members":[{"evaluation":"base-4-eval[rate=0.6]","kept":false,"loss":"0x1.8p+1",)"
+      R"("place":2,"run":"base-4[rate=0.6]","step":4},{"evaluation":"base-4-eval[rate=0.3]","kept":true,)"
+      R"("loss":"0x1.4p+1","place":1,"run":"base-4[rate=0.3]","step":4},{"evaluation":"base-4-eval[rate=0.1]",)"
+      R"("kept":false,"loss":"inf","place":3,"run":"base-4[rate=0.1]","step":4}]})"
+      "\n");
+}
+
 TEST_CASE("how many go on at most is known before anything is done") {
   const Plan plan = halved_plan();
   CHECK(!most_that_go_on(plan, *plan.find("base-4[rate=0.1]")));
