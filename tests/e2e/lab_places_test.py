@@ -17,9 +17,12 @@ import signal
 import sys
 import tempfile
 
-from lab_places import DONE_ELSEWHERE, SECRET, Placed, check_done_once, check_nothing_left, done, kill_process, processes_of, record, small_lab, steps_of, wait_for
-from lab_test import check
-from slurm_test import RUN, SBATCH, SCANCEL, SRUN
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
+import seed  # noqa: E402
+from lab_halving import HALVED  # noqa: E402
+from lab_places import DONE_ELSEWHERE, SECRET, Placed, check_done_once, check_nothing_left, done, kill_process, processes_of, record, small_lab, steps_of, wait_for  # noqa: E402
+from lab_test import Lab, check  # noqa: E402
+from slurm_test import RUN, SBATCH, SCANCEL, SRUN  # noqa: E402
 
 # As slurm_test.py's, for jobs of several names. In the file `gone` are the numbers of jobs that it does not list.
 SQUEUE = """#!/bin/sh
@@ -192,6 +195,16 @@ def check_controls(faulty, top, slurm, wanted, undisturbed):
     check(False, "a step that was done twice is not found")
 
 
+def check_halved(ostro, top, slurm):
+    """The rungs of a halved sweep decide the same wherever its members were trained."""
+    found = []
+    for name, words in (("halved_here", ()), ("halved_there", ("--place", "slurm", "-j", "3"))):
+        lab = Lab(ostro, top / name)
+        lab.write(HALVED)
+        found.append(lab.run(*words, **slurm.variables).stdout.splitlines()[-1])
+    check(found[0] == found[1] and found[0].startswith("lab hash: "), f"{found}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
@@ -205,6 +218,8 @@ def main():
             check_controls(args.faulty, top, slurm, wanted, local)
             check_faults(args.ostro, top, slurm, wanted)
             check_errors(args.ostro, top, slurm, local)
+            if seed.full():
+                check_halved(args.ostro, top, slurm)
         finally:
             for job in slurm.running():
                 if (slurm.folder / f"{job}.group").exists():
