@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The `openai` package, unchanged, as a client of `ostro serve`: every call of the API that is served, whole and streamed, from
 synchronous and asynchronous clients. Answers equal those of plain HTTP; errors come as the package's own types; a full queue is
-asked again, as the package does of itself; a stream that the client closes harms nobody.
+asked again, as the package does of itself; a stream that the client closes harms nobody; calls of functions go there and back.
 Usage: check_openai.py --ostro build/.../ostro
 """
 import argparse
@@ -139,7 +139,27 @@ class Checks:
             pieces, stream = [], await client.chat.completions.create(model=self.model, messages=MESSAGES, stream=True, **OPTIONS)
             async for event in stream:
                 pieces += [c.delta.content or "" for c in event.choices]
-            self.same("".join(pieces), self.client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS).choices[0].message.content, "an asynchronous stream")
+            chat = self.client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS).choices[0].message.content
+            self.same("".join(pieces), chat, "an asynchronous stream")
+            whole = await client.chat.completions.create(model=self.model, messages=MESSAGES, **OPTIONS)
+            self.same(whole.choices[0].message.content, chat, "an asynchronous chat")
+            asked = {"model": self.model, "input": MESSAGES, "max_output_tokens": OPTIONS["max_tokens"], "temperature": OPTIONS["temperature"],
+                     "extra_body": {"seed": OPTIONS["seed"]}}
+            self.same((await client.responses.create(**asked)).output_text, chat, "an asynchronous response")
+            events = [event async for event in await client.responses.create(stream=True, **asked)]
+            self.same("".join(e.delta for e in events if e.type == "response.output_text.delta"), chat, "its events")
+            texts = ["return 12", "if a:"]
+            self.same([d.embedding for d in (await client.embeddings.create(model=self.model, input=texts)).data],
+                      [d.embedding for d in self.client.embeddings.create(model=self.model, input=texts).data], "asynchronous embeddings")
+            for _ in range(3):
+                stream = await client.completions.create(model=self.model, prompt="for ", stream=True, max_tokens=80, temperature=1)
+                await anext(aiter(stream))
+                await stream.close()
+            task = asyncio.create_task(client.completions.create(model=self.model, prompt="for ", max_tokens=80, temperature=1))
+            await asyncio.sleep(0)
+            task.cancel()
+            self.report.check(isinstance((await asyncio.gather(task, return_exceptions=True))[0], asyncio.CancelledError), "an asynchronous call is cancelled")
+            self.same(await text(0), alone[0], "what comes after cancelled calls has its bits")
 
     def cancelled(self):
         for _ in range(5):
@@ -149,20 +169,58 @@ class Checks:
         self.same(self.server.raw("GET", "/ready")[0], 200, "streams that are closed early leave the server ready")
 
     def retried(self, crowded):
-        """The queue has one place. Whoever finds it full is told when to ask again, and the package does."""
-        url = f"http://127.0.0.1:{crowded.port}/v1"
-        patient = openai.OpenAI(base_url=url, api_key="none", max_retries=40, timeout=120)
-        texts = [None] * 8
+        """One answer runs and one request waits. Whoever finds it full is told when to ask again, and the package does."""
+        statuses = []
+        with openai.DefaultHttpxClient(event_hooks={"response": [lambda response: statuses.append(response.status_code)]}, timeout=120) as http:
+            patient = openai.OpenAI(base_url=f"http://127.0.0.1:{crowded.port}/v1", api_key="none", max_retries=40, http_client=http)
+            texts = [None] * 8
 
-        def ask(i):
-            texts[i] = patient.completions.create(model=self.model, prompt="return ", **(OPTIONS | {"max_tokens": 60})).choices[0].text
+            def ask(i):
+                texts[i] = patient.completions.create(model="calls", prompt="return ", **(OPTIONS | {"max_tokens": 80})).choices[0].text
 
-        threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(texts))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+            threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(texts))]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         self.report.check(texts[0] and len(set(texts)) == 1, "eight that ask a server with one place in its queue are all answered, alike")
+        self.report.check(set(statuses) == {200, 429} and statuses.count(200) == 8, f"of them {statuses.count(429)} were told to ask again: {sorted(set(statuses))}")
+
+    def functions(self, caller):
+        """A model that learned one call by heart makes it, whole and in pieces, by both forms of the API; its result goes back."""
+        client = openai.OpenAI(base_url=f"http://127.0.0.1:{caller.port}/v1", api_key="none", max_retries=0, timeout=120)
+        function = {"name": "add", "description": "adds", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+        tools, messages = [{"type": "function", "function": function}], [{"role": "user", "content": "one and two"}]
+        asked = {"model": "calls", "messages": messages, "tools": tools, "temperature": 0, "max_tokens": 60, "stop": "\n"}
+        answer = client.chat.completions.create(**asked).choices[0]
+        calls = answer.message.tool_calls or []
+        self.report.check(len(calls) == 1 and calls[0].function.name == "add" and json.loads(calls[0].function.arguments) == {"a": 12}
+                          and answer.finish_reason == "tool_calls", f"a call of a function: {answer}")
+        with client.chat.completions.stream(**asked) as stream:
+            pieces = stream.get_final_completion().choices[0].message.tool_calls or []
+        self.same([(c.function.name, c.function.arguments) for c in pieces], [(c.function.name, c.function.arguments) for c in calls], "the same call in pieces")
+        named = client.responses.create(model="calls", input="one and two", tools=[{"type": "function", **function}], temperature=0, max_output_tokens=60,
+                                        extra_body={"stop": "\n"})
+        self.same([(item.type, item.name, json.loads(item.arguments)) for item in named.output if item.type == "function_call"],
+                  [("function_call", "add", {"a": 12})], "the same call as an item of a response")
+        back = [*messages, answer.message, {"role": "tool", "tool_call_id": calls[0].id if calls else "", "content": "3"}]
+        more = client.chat.completions.create(**(asked | {"messages": back, "tool_choice": "none"})).choices[0].message
+        plain = caller.post("/v1/chat/completions", {k: v for k, v in asked.items() if k not in ("tools", "messages")} | {"messages": [
+            m if isinstance(m, dict) else m.model_dump(exclude_none=True) for m in back]})["choices"][0]["message"]
+        self.same((more.content, more.tool_calls), (plain["content"], None), "the call's result goes back, and without functions an answer is text")
+        unknown = client.chat.completions.create(**(asked | {"tools": [{"type": "function", "function": function | {"name": "subtract"}}]})).choices[0].message
+        self.report.check(unknown.tool_calls is None and "add" in (unknown.content or ""), f"a call of a function that the request does not have is text: {unknown}")
+
+
+def make_caller(ostro, folder):
+    """A run that learned by heart how a call is written."""
+    run = TinyRun(ostro, folder, "calls", {"data": {"train_urls": [str(folder / "calls.txt")], "validation_urls": [], "cache_dir": str(folder / "calls_cache")}, "trainer": {"num_train_steps": 60}})
+    (folder / "calls.txt").write_text('<user> one and two\n<assistant> {"name": "add", "arguments": {"a": 12}}\n' * 600)
+    run.train()
+    (run.run_directory / "chat_template.jinja").write_text(
+        "{% for m in messages %}{% if m.role == 'user' %}<user> {{ m.content }}\n{% endif %}{% endfor %}<assistant>")
+    (run.run_directory / "tool_format.json").write_text(json.dumps({"begin": "", "end": "", "name": "name", "arguments": "arguments"}))
+    return run
 
 
 def main():
@@ -174,13 +232,15 @@ def main():
         run = TinyRun(ostro, folder, "served", {})
         run.train()
         (run.run_directory / "chat_template.jinja").write_text(TEMPLATE)
+        caller = make_caller(ostro, pathlib.Path(folder))
         server = Server(str(ostro), folder, str(run.run_directory), "--listen", "127.0.0.1:0")
-        crowded = Server(str(ostro), folder, str(run.run_directory), "--listen", "127.0.0.1:0", "--waiting", "1")
+        crowded = Server(str(ostro), folder, str(caller.run_directory), "--listen", "127.0.0.1:0", "--waiting", "1", "--running", "1")
         try:
             checks = Checks(report, server)
             for part in (checks.models, checks.completions, checks.chats, checks.responses, checks.embeddings, checks.raw, checks.errors, checks.cancelled):
                 part()
             asyncio.run(checks.asynchronous())
+            checks.functions(crowded)
             checks.retried(crowded)
             server.stop()
             crowded.stop()
