@@ -33,6 +33,8 @@ def _over(tab):
 
 
 def page(test, server, check, pictures=None):
+    size = len(server.raw("GET", "/")[1])
+    check(1000 < size <= 100_000, f"the page has {size} bytes")
     if browser.find() is None:
         print("  NOT TRIED: no chromium, so the page was not opened")
         return
