@@ -48,7 +48,7 @@ int64_t PartReader::bytes() const {
 Status PartReader::check(const std::function<void(int64_t)>& progress) const {
   for (const Array& a : arrays_) {
     ASSIGN_OR_RETURN(io::CheckedFiles files, io::check_files(*fs_, a.array));
-    checked_->merge(files);
+    for (auto& [path, info] : files) checked_->insert_or_assign(path, info);
   }
   std::mutex mutex;
   int64_t done = 0;
