@@ -37,7 +37,7 @@ struct EngineLimits {
   size_t waiting = 64;         // requests at most
   double step_seconds = 0.05;  // a step with pieces of prompts takes no longer, if it can be
   std::shared_ptr<Metrics> metrics = {};
-  double key_share = 0.75;  // of what may wait, and of the answers that run, for one key
+  double key_share = 75;  // percent of what may wait, and of the answers that run, for one key
   TimeLimits times = {};
   std::function<Clock::time_point()> now = Clock::now;  // a test has its own
 };

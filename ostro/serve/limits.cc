@@ -6,8 +6,9 @@
 
 namespace ostro::serve {
 
-size_t share_of(size_t all, double share) {
-  return std::max<size_t>(static_cast<size_t>(static_cast<double>(all) * share), 1);
+// A product of integers, and what it is divided by, are exact, so the part is, too.
+size_t share_of(size_t all, double percent) {
+  return std::max<size_t>(static_cast<size_t>(static_cast<double>(all) * percent / 100), 1);
 }
 
 ApiError may_not_wait(Pushed pushed, size_t waiting, double key_share) {

@@ -17,8 +17,8 @@ struct TimeLimits {
   std::chrono::seconds running{3600};  // from then until it is over
 };
 
-// The part of one key, at least 1.
-size_t share_of(size_t all, double share);
+// So many percent, at least 1.
+size_t share_of(size_t all, double percent);
 
 // Why `pushed`, which is not kTaken, says that a request may not wait.
 ApiError may_not_wait(Pushed pushed, size_t waiting, double key_share);

@@ -87,9 +87,10 @@ TEST_CASE("a key runs its share of answers at a time, and waits with its share o
   CHECK(ended <= 10 + 10);
   CHECK(Json::parse(many->body)["choices"].size() == 16);
 
-  CHECK(share_of(16, 0.75) == 12);
-  CHECK(share_of(1, 0.75) == 1);
-  const ApiError refused = may_not_wait(Pushed::kKeyFull, 64, 0.75);
+  CHECK(share_of(16, 75) == 12);
+  CHECK(share_of(1, 75) == 1);
+  CHECK(share_of(100, 57) == 57);  // 100 * 0.57 is less
+  const ApiError refused = may_not_wait(Pushed::kKeyFull, 64, 75);
   CHECK(refused.status == 429);
   CHECK(refused.message.find("48 requests of this key wait already, which is its share of the 64") == 0);
   CHECK(error_response(refused).headers[0].first == "Retry-After");

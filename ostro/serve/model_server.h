@@ -29,8 +29,8 @@ struct ServerLimits {
   size_t body_bytes = size_t{8} << 20;  // bytes of the body of a request
   unsigned connections = 512;
   bool share_prefixes = false;  // also between keys: rows of beginnings that prompts have in common
-  double key_share = 0.75;      // of what may wait, and of the answers that run, for one of several keys
-  TimeLimits times = {};        // of requests for the model
+  double key_share = 75;  // percent of what may wait and of the answers that run, for one of several keys
+  TimeLimits times = {};  // of requests for the model
 };
 
 class ModelServer {

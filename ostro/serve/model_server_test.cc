@@ -168,7 +168,7 @@ TEST_CASE("a key that has its share of what may wait gets 429, and another key i
   check_ok(io::write_file_atomically(fs, "keys", sha256_hex("anna") + " a\n" + sha256_hex("ben") + " b\n"));
   std::latch running(1), go_on(1);
   auto started = ModelServer::start(*http::parse_address("127.0.0.1:0"), ApiKeys::open(fs, "keys").value(),
-                                    {.waiting = 4, .key_share = 0.5});
+                                    {.waiting = 4, .key_share = 50});
   REQUIRE_MESSAGE(started.ok(), started.error().message());
   const std::unique_ptr<ModelServer> server = std::move(*started);
   serve(*server, fs, [&, first = true]() mutable {

@@ -64,7 +64,7 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   limits.waiting = static_cast<size_t>(request.waiting);
   limits.step_seconds = request.step_ms / 1000;
   limits.share_prefixes = request.share_prefixes;
-  limits.key_share = request.key_share / 100;
+  limits.key_share = request.key_share;
   limits.times = {std::chrono::seconds(request.waiting_seconds),
                   std::chrono::seconds(request.running_seconds)};
   std::unique_ptr<serve::ModelServer> server;
