@@ -24,13 +24,14 @@ ApiError waited_too_long(std::chrono::seconds limit) {
           fmt::format("the request waited for {} seconds, which is the most here (--waiting_seconds); the "
                       "server is busy, ask again later",
                       limit.count()),
-          "", "wait_limit"};
+          "", kWaitLimit};
 }
 
 ApiError ran_too_long(std::chrono::seconds limit, size_t which, size_t count) {
   return {kUnavailable,
           fmt::format("the request ran for {} seconds, which is the most here (--running_seconds), and "
-                      "answer {} of {} has not begun; ask for fewer or shorter prompts, or a smaller \"n\"",
+                      "answer {} of {} is not so far that it could end there: it has no token, or its prompt "
+                      "was not read to its end; ask for fewer or shorter prompts, or a smaller \"n\"",
                       limit.count(), which + 1, count),
           "", kRunLimit};
 }

@@ -24,7 +24,7 @@ size_t share_of(size_t all, double percent);
 ApiError may_not_wait(Pushed pushed, size_t waiting, double key_share);
 // It waited for so long.
 ApiError waited_too_long(std::chrono::seconds limit);
-// It ran for so long, and the answer `which` of `count` has not begun.
+// It ran for so long, and the answer `which` of `count` cannot end with what it has.
 ApiError ran_too_long(std::chrono::seconds limit, size_t which, size_t count);
 
 }  // namespace ostro::serve

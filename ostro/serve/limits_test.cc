@@ -60,8 +60,8 @@ int64_t end_behind_others(const char* a, const char* b, const char* c) {
 }
 
 TEST_CASE("the longest wait is that of the guide; without turns of keys it is longer") {
-  // docs/guide/serve.md: ceil(T * K / R) * S, with T = 1 turn, K = 3 keys, R = 4 answers at a time, S = 10
-  // steps of each; then it runs for 10.
+  // docs/guide/serve.md: ceil((A + 1) * K / R) * S, with A = 0 answers before it, K = 3 keys, R = 4 answers
+  // at a time, S = 10 steps of each; then it runs for 10.
   CHECK(end_behind_others("a", "b", "c") <= 10 + 10);
   CHECK(end_behind_others("", "", "") > 60);  // the control: first come, first served
 }
@@ -160,7 +160,7 @@ TEST_CASE("an answer that runs for too long ends with what it has, and its recei
   CHECK(last["finish_reason"] == "length");
 }
 
-TEST_CASE("a request of which an answer has not begun when its time is over gets an error") {
+TEST_CASE("a request of which an answer has no token when its time is over gets an error") {
   Counted test(1, {.times = {.running = std::chrono::seconds(20)}});
   const auto both = test.ask("", 15, R"(, "n": 2)"), three = test.ask("", 15, R"(, "n": 3)");
   test.asked.count_down();
@@ -171,7 +171,7 @@ TEST_CASE("a request of which an answer has not begun when its time is over gets
   CHECK(three->status == 503);
   const Json error = Json::parse(three->body)["error"];
   CHECK(error["code"] == "run_limit");
-  CHECK(error["message"].get<std::string>().find("answer 3 of 3 has not begun") != std::string::npos);
+  CHECK(error["message"].get<std::string>().find("answer 3 of 3 is not so far") != std::string::npos);
   CHECK(error_response(ran_too_long(std::chrono::seconds(20), 2, 3)).headers[0].first == "x-should-retry");
   test.ask("", 1)->wait();
   CHECK(test.runner->is_idle());

@@ -182,7 +182,7 @@ void ResponseReply::finish() {
 void ResponseReply::fail(const ApiError& error) {
   if (!streaming_) return exchange_.answer(error_response(error));
   Json failed = response("failed");
-  failed["error"] = {{"code", "server_error"}, {"message", error.message}};
+  failed["error"] = {{"code", error.code.empty() ? "server_error" : error.code}, {"message", error.message}};
   send_event("response.failed", {{"response", std::move(failed)}});
   exchange_.end();
 }

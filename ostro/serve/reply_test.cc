@@ -211,6 +211,20 @@ TEST_CASE("a response, whole and as events") {
     }
 }
 
+TEST_CASE("a response that fails in its stream names the code of its error") {
+  const ServedModel model = chat_model();
+  const Ask ask = asked(model, true, R"({"input": "a", "stream": true})");
+  for (const std::string code : {kRunLimit, ""}) {
+    Written out;
+    Reply reply(model, ask, out);
+    reply.open(0, 0, 7);
+    reply.fail({kUnavailable, "too late", "", code});
+    CHECK(out.ended);
+    CHECK(out.events().back()["type"] == "response.failed");
+    CHECK(out.events().back()["response"]["error"]["code"] == (code.empty() ? "server_error" : code));
+  }
+}
+
 TEST_CASE("what a response cannot have is refused") {
   const ServedModel model = chat_model();
   for (const auto& [more, says] : std::vector<std::pair<std::string, std::string>>{

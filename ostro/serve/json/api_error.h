@@ -16,6 +16,8 @@ inline constexpr int kNoContent = 204, kBadRequest = 400, kUnauthorized = 401, k
 // The code of a request that ran for too long. The same request would do so again: clients are told not to
 // repeat it by themselves.
 inline constexpr const char* kRunLimit = "run_limit";
+// That of one that waited for too long.
+inline constexpr const char* kWaitLimit = "wait_limit";
 
 struct ApiError {
   int status = kBadRequest;
