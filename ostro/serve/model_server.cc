@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ostro/http/prometheus_text.h"
 #include "ostro/serve/json/reply_parts.h"
 #include "ostro/serve/page/chat_page.h"
 #include "ostro/serve/token_paths.h"

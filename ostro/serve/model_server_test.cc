@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <latch>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "ostro/base/sha256.h"
@@ -206,6 +207,31 @@ TEST_CASE("a key that has its share of what may wait gets 429, and another key i
     CHECK(got.find("2 requests of this key wait already, which is its share of the 4") != std::string::npos);
     CHECK(got.find("Retry-After: 1") != std::string::npos);
   }
+}
+
+TEST_CASE("the server's limits of time are those of its requests") {
+  io::MemoryFileSystem fs;
+  const auto asked = [&](const TimeLimits& times) {
+    const auto server = listening({.times = times});
+    serve(*server, fs);
+    return http::answer(server->port(),
+                        post_of(R"({"prompt": [1, 2], "max_tokens": 9, "seed": 4, "return_token_ids": true, )"
+                                R"("logit_bias": {")" +
+                                std::to_string(test_model().stops[0]) + R"(": -100}})"));
+  };
+  const auto choice = [](const std::string& got) {
+    REQUIRE_MESSAGE(got.starts_with("HTTP/1.1 200 "), got);
+    return nlohmann::ordered_json::parse(got.substr(got.find("\r\n\r\n") + 4))["choices"][0];
+  };
+  using std::chrono::seconds;
+  const std::string late = asked({.waiting = seconds(0)});
+  CHECK(late.starts_with("HTTP/1.1 503 "));
+  CHECK(late.find("\"wait_limit\"") != std::string::npos);
+  const auto cut = choice(asked({.running = seconds(0)})), whole = choice(asked({}));
+  CHECK(cut["token_ids"].size() == 1);
+  CHECK(cut["finish_reason"] == "length");
+  CHECK(cut["ended_by"] == "running_seconds");
+  CHECK(whole["token_ids"].size() == 9);  // the control
 }
 
 TEST_CASE("a server that may not wait longer says so to those whose answers it ends") {
