@@ -1,5 +1,6 @@
 // KeyQueue: what waits for a thread, each item with a key: up to a number of items in all, and up to a share
-// of one key. Within a key the order is that of arrival; keys take turns (KeyTurns).
+// of one key. The first item of a key is always taken, so that others cannot lock it out. Within a key the
+// order is that of arrival; keys take turns (KeyTurns).
 //
 // The key "" has no share: it is that of a server whose requests are all of one owner. Thread-safe.
 #pragma once
@@ -26,7 +27,8 @@ class KeyQueue {
  public:
   KeyQueue(size_t most, size_t most_of_key) : most_(most), most_of_key_(most_of_key) {}
 
-  // Where there is no room, what `is_stale` says of is dropped first. A queue that is closed is full.
+  // Where there is no room, it drops the items for which `is_stale` is true first. A queue that is closed is
+  // full.
   template <typename IsStale>
   Pushed push(std::string key, T item, IsStale&& is_stale) {
     {
@@ -61,14 +63,18 @@ class KeyQueue {
     if (closed_) return std::nullopt;
     const std::string next = turns_.update(keys_of_items()).front();
     turns_.took(next);
-    return first_of(next);
+    return first_of(next, [](const T&) { return true; });
   }
-  // The first of this key, if one waits.
-  std::optional<T> try_pop(const std::string& key) {
+  // The first of this key for which `is_wanted` is true, if one waits.
+  template <typename IsWanted>
+  std::optional<T> try_pop(const std::string& key, IsWanted&& is_wanted) {
     const std::lock_guard lock(mutex_);
-    return closed_ ? std::nullopt : first_of(key);
+    return closed_ ? std::nullopt : first_of(key, is_wanted);
   }
-  // Those that `is_late` says of wait no longer.
+  std::optional<T> try_pop(const std::string& key) {
+    return try_pop(key, [](const T&) { return true; });
+  }
+  // Removes and returns the items for which `is_late` is true.
   template <typename IsLate>
   std::vector<T> take_late(IsLate&& is_late) {
     const std::lock_guard lock(mutex_);
@@ -100,17 +106,21 @@ class KeyQueue {
         std::count_if(items_.begin(), items_.end(), [&](const Entry& entry) { return entry.first == key; }));
   }
   Pushed refusal(const std::string& key) const {
+    const size_t of_key = key.empty() ? 0 : count(key);
+    if (!closed_ && !key.empty() && of_key == 0) return Pushed::kTaken;
     if (closed_ || items_.size() >= most_) return Pushed::kFull;
-    return !key.empty() && count(key) >= most_of_key_ ? Pushed::kKeyFull : Pushed::kTaken;
+    return of_key >= most_of_key_ ? Pushed::kKeyFull : Pushed::kTaken;
   }
   std::vector<std::string> keys_of_items() const {
     std::vector<std::string> out;
     for (const Entry& entry : items_) out.push_back(entry.first);
     return out;
   }
-  std::optional<T> first_of(const std::string& key) {
-    const auto found =
-        std::find_if(items_.begin(), items_.end(), [&](const Entry& entry) { return entry.first == key; });
+  template <typename IsWanted>
+  std::optional<T> first_of(const std::string& key, IsWanted&& is_wanted) {
+    const auto found = std::find_if(items_.begin(), items_.end(), [&](const Entry& entry) {
+      return entry.first == key && is_wanted(entry.second);
+    });
     if (found == items_.end()) return std::nullopt;
     std::optional<T> out(std::move(found->second));
     items_.erase(found);

@@ -72,7 +72,11 @@ TEST_CASE("of a queue a key has its share; more is refused, and what left makes 
   for (int i = 1; i <= 3; ++i) CHECK(queue.push("a", i, none) == Pushed::kTaken);
   CHECK(queue.push("a", 4, none) == Pushed::kKeyFull);
   CHECK(queue.push("b", 5, none) == Pushed::kTaken);
+  CHECK(queue.push("b", 6, none) == Pushed::kFull);
+  CHECK(queue.push("c", 8, none) == Pushed::kTaken);  // others cannot lock it out
   CHECK(queue.push("c", 6, none) == Pushed::kFull);
+  CHECK(queue.try_pop("a", [](int i) { return i > 3; }) == std::nullopt);
+  CHECK(queue.try_pop("c", [](int i) { return i > 3; }) == 8);
   CHECK(queue.push("a", 7, [](int i) { return i == 2; }) == Pushed::kTaken);
   CHECK(queue.keys() == std::vector<std::string>{"a", "a", "b", "a"});
   CHECK(queue.pop() == 1);
