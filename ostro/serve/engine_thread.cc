@@ -108,7 +108,7 @@ bool EngineThread::open_one() {
     }
     if (next == nullptr) continue;       // it waits for a prompt that is being read
     if (!has_room(*next)) return false;  // none behind it overtakes it
-    next->open_next(limits_.now());
+    next->open_next(limits_.now(), begun_);
     turns_.took(key);
     return true;
   }
@@ -125,7 +125,7 @@ void EngineThread::fill_step() {
     while (rows < budget_.rows() && request.takes_turns() && request.can_open() &&
            has_free_sequence(request.key()) && has_room(request)) {
       rows += request.waiting_tokens();
-      request.open_next(limits_.now());
+      request.open_next(limits_.now(), begun_);
     }
 }
 
@@ -175,6 +175,8 @@ std::vector<EngineThread::Part> EngineThread::next_parts() {
   const int64_t wanted = tokens == 0 ? budget_.rows_alone() : budget_.rows();
   int64_t room =
       std::min(std::max(wanted, infer::padded_rows(tokens + 1)), model_.runner->limits().rows) - tokens;
+  std::sort(prompts.begin(), prompts.end(),
+            [](const auto& a, const auto& b) { return a.second->number() < b.second->number(); });
   for (const auto& [request, answer] : prompts) {
     if (room <= 0) break;
     const int64_t count = std::min(room, static_cast<int64_t>(answer->unfed()));
@@ -191,10 +193,12 @@ std::vector<EngineThread::Part> EngineThread::parts_with_room() {
     for (const Part& part : parts) chunks.push_back(part.chunk);
     if (model_.runner->has_room(chunks, 0)) return parts;
     size_t running = 0;
-    for (RunningRequest& request : requests_) running += request.running().size();
+    std::pair<RunningRequest*, RunningAnswer*> last = {};
+    for (RunningRequest& request : requests_)
+      for (RunningAnswer* answer : request.running())
+        if (++running == 1 || answer->number() > last.second->number()) last = {&request, answer};
     if (running < 2) return parts;  // one alone has room; if not, the runner says what is wrong
-    for (auto request = requests_.rbegin(); request != requests_.rend(); ++request)
-      if (request->pause_last()) break;
+    last.first->pause(*last.second);
   }
 }
 

@@ -1,9 +1,9 @@
 // EngineThread: the one thread that runs the model: a scheduler of many requests. Each step of the model
-// takes the next token of every answer that is being made, then pieces of prompts in order of arrival, as
-// many rows as keep a step short. Keys take turns at the sequences that become free (KeyTurns), and each has
-// at most its share of them. A client that has left is dropped, while it waits and between steps. Where
-// memory of keys and values runs out, the answer that was begun last is put back and run again later. What
-// waits or runs for longer than it may is ended between steps (TimeLimits).
+// takes the next token of every answer that is being made, then pieces of prompts in the order in which their
+// answers began, as many rows as keep a step short. Keys take turns at the sequences that become free
+// (KeyTurns), and each has at most its share of them. A client that has left is dropped, while it waits and
+// between steps. Where memory of keys and values runs out, the answer that began last is put back and run
+// again later. What waits or runs for longer than it may is ended between steps (TimeLimits).
 //
 // A request for embeddings may have thousands of texts. It has one at a time while others wait, and stands
 // behind all of these of its key when that is done; where nothing waits it has as many as fill a step.
@@ -79,8 +79,8 @@ class EngineThread {
     infer::RowChunk chunk;
   };
   std::vector<Part> next_parts();
-  // The parts of the next step. While there is too little memory for them, the youngest answer gives its own
-  // up; it is run again when there is room.
+  // The parts of the next step. While there is too little memory for them, the answer that began last gives
+  // its own up; it is run again when there is room.
   std::vector<Part> parts_with_room();
   std::vector<RunningAnswer::Reading> read(const std::vector<Part>& parts, const runtime::Buffer& made) const;
   // Drops what has left, and removes what is over.
@@ -101,6 +101,7 @@ class EngineThread {
   std::atomic<bool> stops_ = false;
   KeyQueue<Job> queue_;
   KeyTurns turns_;
+  int64_t begun_ = 0;  // answers; each has its number of these
   std::list<RunningRequest>
       requests_;  // in the order in which they were taken; of embeddings, of their turns
   std::thread thread_;

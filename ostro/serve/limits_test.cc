@@ -3,6 +3,7 @@
 #include "ostro/serve/limits.h"
 
 #include <latch>
+#include <thread>
 
 #include "ostro/serve/engine_for_test.h"
 #include "ostro/serve/receipts/check_receipt.h"
@@ -13,13 +14,14 @@ namespace {
 // Requests through a model with `sequences` sequences, whose first step waits until all have been asked. A
 // step takes a second.
 struct Counted {
-  explicit Counted(int64_t sequences, EngineLimits limits = {}, int64_t context = 64)
-      : served(made(sequences, context), clocked(std::move(limits))) {}
+  explicit Counted(int64_t sequences, EngineLimits limits = {}, int64_t context = 64, int64_t pages = 0)
+      : served(made(sequences, context, pages), clocked(std::move(limits))) {}
 
-  ServedModel made(int64_t sequences, int64_t context) {
-    ServedModel out = test_model(context, sequences);
+  ServedModel made(int64_t sequences, int64_t context, int64_t pages) {
+    ServedModel out = test_model(context, sequences, 32, pages);
     runner = static_cast<FormulaRunner*>(out.runner.get());
     runner->before_step = [this] {
+      begun = true;
       asked.wait();
       ++seconds;
     };
@@ -31,16 +33,25 @@ struct Counted {
   }
   // An answer of exactly so many tokens; `more`: further fields. `ended` gets the time of its end.
   std::shared_ptr<KeptExchange> ask(const std::string& key, int64_t tokens, const std::string& more = "",
-                                    int64_t* ended = nullptr) {
+                                    int64_t* ended = nullptr, const Json& prompt = {1}) {
     const auto exchange = std::make_shared<KeptExchange>();
     if (ended != nullptr) exchange->at_end = [this, ended] { *ended = seconds; };
-    return served.ask(R"({"prompt": [1], "seed": 1, "return_token_ids": true, "logit_bias": {")" +
+    return served.ask("{\"prompt\": " + prompt.dump() +
+                          R"(, "seed": 1, "return_token_ids": true, "logit_bias": {")" +
                           std::to_string(served.model.stops[0]) + R"(": -100}, "max_tokens": )" +
                           std::to_string(tokens) + more + "}",
                       exchange, "", key);
   }
 
+  // Its first step waits for `asked`; what is asked from now on is taken behind it.
+  void begin(const std::string& key) {
+    first = ask(key, 1);
+    while (!begun) std::this_thread::yield();
+  }
+
   std::latch asked{1};
+  std::atomic<bool> begun = false;
+  std::shared_ptr<KeptExchange> first;
   std::atomic<int64_t> seconds = 0;
   FormulaRunner* runner = nullptr;
   Served served;
@@ -94,6 +105,50 @@ TEST_CASE("a key runs its share of answers at a time, and waits with its share o
   CHECK(refused.status == 429);
   CHECK(refused.message.find("48 requests of this key wait already, which is its share of the 64") == 0);
   CHECK(error_response(refused).headers[0].first == "Retry-After");
+}
+
+TEST_CASE("prompts are read in the order in which their answers began, so keys take turns at them, too") {
+  // Twelve prompts of one key, one of another, of 60 rows each: when do both end, in steps?
+  const auto ends = [](const char* a, const char* b) {
+    Counted test(4);
+    test.begin("c");
+    std::pair<int64_t, int64_t> out;
+    const std::vector<int32_t> prompt(60, 7);
+    const auto many = test.ask(a, 1, "", &out.first, std::vector<std::vector<int32_t>>(12, prompt)),
+               one = test.ask(b, 1, "", &out.second, prompt);
+    test.asked.count_down();
+    many->wait();
+    one->wait();
+    return out;
+  };
+  const auto [many, one] = ends("a", "b");
+  CHECK(one <= 1 + 2 * 60 / 16 + 2);  // behind one prompt, by 16 rows at least in a step
+  CHECK(2 * one <= many);
+  const auto [before, behind] = ends("", "");  // the control
+  CHECK(2 * behind > before);
+}
+
+TEST_CASE("where pages run out, the answer that began last gives up its own, whichever key it is of") {
+  Counted test(4, {}, 400, 4), alone(4, {}, 400);
+  test.begin("c");
+  int64_t ended = 0, other_ended = 0;
+  const std::vector<int32_t> first(122, 1), second(122, 2), third(122, 3);
+  // By the turns they begin as first, third, second; each grows into a second page, and there are four.
+  const auto both = test.ask("a", 60, "", &ended, {first, second}),
+             other = test.ask("b", 60, "", &other_ended, third);
+  test.asked.count_down();
+  both->wait();
+  other->wait();
+  CHECK(test.served.metrics->counts().preempted > 0);
+  CHECK(other_ended < ended);
+  alone.asked.count_down();
+  const std::vector<std::pair<std::shared_ptr<KeptExchange>, Json>> all = {{both, {first, second}},
+                                                                           {other, third}};
+  for (const auto& [got, prompt] : all) {
+    const auto expected = alone.ask("", 60, "", nullptr, prompt);
+    expected->wait();
+    CHECK(Json::parse(got->body)["choices"] == Json::parse(expected->body)["choices"]);
+  }
 }
 
 TEST_CASE("a request that waits for too long gets an error, and the others what they get alone") {

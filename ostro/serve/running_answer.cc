@@ -20,6 +20,7 @@ RunningAnswer::RunningAnswer(RunningAnswer&& other) noexcept
       fed_(other.fed_),
       sequence_(std::exchange(other.sequence_, -1)),
       reused_(other.reused_),
+      number_(other.number_),
       prompt_facts_(std::move(other.prompt_facts_)),
       made_(std::move(other.made_)),
       normed_(std::move(other.normed_)),

@@ -26,6 +26,10 @@ class RunningAnswer {
   RunningAnswer& operator=(RunningAnswer&&) = delete;
   ~RunningAnswer() { close(); }
 
+  // Its place among all answers of the thread, by when they first began; -1: it has not begun. It keeps its
+  // number when it is paused.
+  int64_t number() const { return number_; }
+  void set_number(int64_t number) { number_ = number; }
   // Takes a sequence. With `like`, an open answer to the same prompt that has fed all of it, the prompt's
   // rows are copied. Otherwise rows are taken that are kept of earlier texts of this owner.
   Status open(const RunningAnswer* like = nullptr, const std::string& owner = "");
@@ -75,7 +79,7 @@ class RunningAnswer {
   RatingOptions rating_;
   std::vector<int32_t> tokens_;  // the prompt's, then those made
   size_t fed_ = 0;
-  int64_t sequence_ = -1, reused_ = 0;
+  int64_t sequence_ = -1, reused_ = 0, number_ = -1;
   std::vector<RatedToken> prompt_facts_, made_;
   std::vector<float> normed_;  // rows that came last
   infer::RowMean mean_;

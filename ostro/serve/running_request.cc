@@ -71,11 +71,12 @@ bool RunningRequest::can_open() const {
   return first == nullptr || first->has_fed_prompt();
 }
 
-void RunningRequest::open_next(Clock::time_point now) {
+void RunningRequest::open_next(Clock::time_point now, int64_t& begun) {
   const size_t which = waiting();
   Answer& answer = answers_[which];
   if (!begun_) begun_ = now;
   if (answer.run.unfed() > 0) {
+    if (answer.run.number() < 0) answer.run.set_number(begun++);
     if (const Status opened = answer.run.open(first_of(which), job_.ask->owner); !opened.ok())
       return fail(of_model(opened.error()));
     if (job_.ask->metrics != nullptr && which == next_) job_.ask->metrics->reuse(answer.run.reused());
@@ -94,12 +95,9 @@ void RunningRequest::keep(const TimeLimits& limits, Clock::time_point now) {
   for (size_t i = turn_; i < answers_.size(); ++i) answers_[i].run.cut();
 }
 
-bool RunningRequest::pause_last() {
-  const auto open = running();
-  if (open.empty()) return false;
-  open.back()->pause();
+void RunningRequest::pause(RunningAnswer& answer) {
+  answer.pause();
   if (job_.ask->metrics != nullptr) job_.ask->metrics->preempt();
-  return true;
 }
 
 int64_t RunningRequest::open_answers() const {

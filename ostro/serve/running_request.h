@@ -27,8 +27,9 @@ class RunningRequest {
   // Whether open_next() may be called. Of one prompt, an answer after the first waits until that has fed the
   // prompt, and copies its rows.
   bool can_open() const;
-  // Opens the next answer. The first one begins the request.
-  void open_next(Clock::time_point now);
+  // Opens the next answer. The first one begins the request. An answer that begins gets the number `begun`,
+  // which then grows.
+  void open_next(Clock::time_point now, int64_t& begun);
   int64_t open_answers() const;
   // Whose share it takes.
   const std::string& key() const { return job_.key; }
@@ -43,8 +44,8 @@ class RunningRequest {
   void set_ahead(size_t requests) { ahead_ = requests; }
   // Whether its client reads more slowly than the answer is made; what is new then waits.
   bool is_held() const { return !over_ && job_.exchange->is_full(); }
-  // Takes the sequence of the last answer that runs; it waits again. Returns false if none runs.
-  bool pause_last();
+  // Takes the sequence of an answer that runs; it waits again.
+  void pause(RunningAnswer& answer);
   // Those that run, in order.
   std::vector<RunningAnswer*> running();
   // Closes the answers that are over. Returns whether there were some.
