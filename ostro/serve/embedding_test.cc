@@ -166,6 +166,49 @@ TEST_CASE(
   }
 }
 
+TEST_CASE(
+    "requests for embeddings that have texts left count as waiting, and a text of others overtakes them") {
+  ServedModel model = test_model(64, 1, 32);
+  auto& runner = static_cast<FormulaRunner&>(*model.runner);
+  Served served(std::move(model), EngineLimits{.waiting = 4, .times = kDays});  // of them 3 of one key
+  Json many;
+  for (int32_t i = 0; i < 60; ++i) many["input"].push_back(std::vector<int32_t>(31, i));
+  std::vector<std::shared_ptr<KeptExchange>> taken;
+  int refused = 0;
+  int64_t ended = 0;
+  std::latch over(1);
+  // Returns false if it may not wait.
+  const auto ask = [&](const std::shared_ptr<KeptExchange>& exchange, ParsedAsk parsed) {
+    const auto error = served.engine.push(
+        {exchange, std::make_shared<const Ask>(std::move(std::get<Ask>(parsed))), nullptr, "a"});
+    if (error) CHECK(error->status == kTooMany);
+    if (!error) taken.push_back(exchange);
+    return !error;
+  };
+  const auto embed = [&] {
+    return ask(std::make_shared<KeptExchange>(), parse_embedding(served.model, many.dump()));
+  };
+  runner.before_step = [&] {  // by the engine's thread
+    if (runner.steps < 4 || (runner.steps >= 30 && runner.steps < 90)) refused += embed() ? 0 : 1;
+    if (runner.steps == 90) over.count_down();
+    if (runner.steps != 10) return;
+    const auto text = std::make_shared<KeptExchange>();
+    text->at_end = [&] { ended = runner.steps; };
+    CHECK(ask(text, parse_completion(served.model, R"({"prompt": [1, 2], "max_tokens": 4})")));
+  };
+  const auto first = std::make_shared<KeptExchange>();
+  ParsedAsk parsed = parse_embedding(served.model, many.dump());
+  CHECK_FALSE(served.engine.push(
+      {first, std::make_shared<const Ask>(std::move(std::get<Ask>(parsed))), nullptr, "a"}));
+  over.wait();
+  CHECK(taken.size() == 4 + 1 + 1);  // with the first one, 3 that run in turn and 3 behind them; and the text
+  CHECK(refused == 59);
+  CHECK(ended <= 10 + 3 * 2 + 4 + 2);
+  first->wait();
+  for (const auto& exchange : taken) exchange->wait();
+  for (const auto& exchange : taken) CHECK(exchange->status == 200);
+}
+
 TEST_CASE("short embeddings fill a step where nothing else waits") {
   ServedModel model = test_model(64, 8, 32);
   auto& runner = static_cast<FormulaRunner&>(*model.runner);

@@ -87,26 +87,41 @@ std::vector<std::string> EngineThread::waiting_keys() const {
   return out;
 }
 
+bool EngineThread::has_its_embeddings(const std::string& key) const {
+  const auto taken = std::count_if(requests_.begin(), requests_.end(), [&](const RunningRequest& request) {
+    return request.key() == key && request.takes_turns() && request.has_waiting();
+  });
+  const size_t most = key.empty() ? limits_.waiting : share_of(limits_.waiting, limits_.key_share);
+  return static_cast<size_t>(taken) >= most;
+}
+
 bool EngineThread::open_one() {
   const std::vector<std::string> in_turn = turns_.update(waiting_keys());
   for (const std::string& key : in_turn) {
     if (!has_free_sequence(key)) continue;
-    bool was_taken = false;
+    const auto has_turn = [&](const RunningRequest& request) {
+      return request.key() == key && request.has_turn();
+    };
     RunningRequest* next = nullptr;
-    for (RunningRequest& request : requests_)
-      if (next == nullptr && request.key() == key && request.has_turn()) {
-        was_taken = true;
-        if (request.can_open()) next = &request;
-      }
-    if (!was_taken) {
-      auto job = queue_.try_pop(key);
-      next = job ? take(std::move(*job)) : nullptr;
-      if (next == nullptr || next->is_over()) {  // its client has left, or it cannot begin
-        clear();
-        return true;
+    if (std::none_of(requests_.begin(), requests_.end(), has_turn)) {
+      const bool takes_embeddings = !has_its_embeddings(key);
+      if (auto job = queue_.try_pop(key, [&](const Job& waiting) {
+            return takes_embeddings || waiting.ask->form != Form::kEmbedding;
+          })) {
+        next = take(std::move(*job));
+        if (next == nullptr || next->is_over()) {  // its client has left, or it cannot begin
+          clear();
+          return true;
+        }
+      } else {
+        for (RunningRequest& request : requests_)  // what is in the queue waits for these
+          if (request.key() == key) request.set_ahead(0);
       }
     }
-    if (next == nullptr) continue;       // it waits for a prompt that is being read
+    if (next == nullptr)
+      for (RunningRequest& request : requests_)
+        if (next == nullptr && has_turn(request) && request.can_open()) next = &request;
+    if (next == nullptr) continue;       // it waits for a prompt that is being read, or for a text
     if (!has_room(*next)) return false;  // none behind it overtakes it
     next->open_next(limits_.now(), begun_);
     turns_.took(key);
@@ -129,7 +144,8 @@ void EngineThread::fill_step() {
     }
 }
 
-// Those that wait for what is in the queue are the last ones, since their turns ended last.
+// Puts it before those that wait for what is in the queue: all of these are behind the others, since their
+// turns ended last.
 RunningRequest* EngineThread::take(Job job) {
   const auto before = std::find_if(requests_.begin(), requests_.end(),
                                    [](const RunningRequest& request) { return request.ahead() > 0; });

@@ -6,7 +6,8 @@
 // again later. What waits or runs for longer than it may is ended between steps (TimeLimits).
 //
 // A request for embeddings may have thousands of texts. It has one at a time while others wait, and stands
-// behind all of these of its key when that is done; where nothing waits it has as many as fill a step.
+// behind all of these of its key when that is done; where nothing waits it has as many as fill a step. Those
+// that have texts left count as waiting: beyond the share of their key, others stay in the queue.
 //
 // What an answer is does not depend on any of this (numerics.md N16).
 #pragma once
@@ -65,6 +66,9 @@ class EngineThread {
   bool open_one();
   // Opens further texts of embeddings, where nothing else waits.
   void fill_step();
+  // Whether this key has its share of what may wait in requests for embeddings that were taken. Another one
+  // of it then stays in the queue.
+  bool has_its_embeddings(const std::string& key) const;
   // Null: its client has left.
   RunningRequest* take(Job job);
   // Ends what waits or runs for longer than it may.
