@@ -217,4 +217,22 @@ bool is_part_of_halving(const Plan& plan, const Step& step) {
   return is_part_of_halving(plan, *run);
 }
 
+std::vector<const Step*> parts_of_member(const Plan& plan, const Step& training) {
+  const Step* first = &training;
+  for (auto begun = first->inputs.find(kBegun); begun != first->inputs.end();
+       begun = first->inputs.find(kBegun))
+    first = plan.find(begun->second);
+  std::vector<const Step*> out;
+  for (const Step* next = first; next != nullptr;) {
+    out.push_back(next);
+    next = nullptr;
+    for (const Step& other : plan.steps) {
+      const auto begun = other.inputs.find(kBegun);
+      if (other.kind == first->kind && begun != other.inputs.end() && begun->second == out.back()->name)
+        next = &other;
+    }
+  }
+  return out;
+}
+
 }  // namespace ostro::lab

@@ -225,12 +225,11 @@ Status add_rung(Database& db, io::FileSystem& fs, const Plan& plan, const Step& 
                 const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<RungMember> members, read_rung(fs, folder));
   for (const RungMember& m : members) {
-    const Step& part = *plan.find(m.run);
-    std::string run;
-    for (const Step& other : plan.steps)
-      if (other.kind == part.kind && other.where == part.where && other.labels == part.labels &&
-          !is_part_of_halving(plan, other))
-        run = other.name;
+    const Step* part = plan.find(m.run);
+    if (part == nullptr || part->kind->name != "train")
+      return corrupt(
+          fmt::format("{}: {} is no training of the plan", io::join_path(folder, kRungFile), m.run));
+    const std::string& run = parts_of_member(plan, *part).back()->name;
     ASSIGN_OR_RETURN(const Value loss, loss_value(m.loss));
     RETURN_IF_ERROR(db.insert("rungs", {step.name, run, m.step, loss, m.place, int64_t{m.kept ? 1 : 0}}));
   }

@@ -64,15 +64,6 @@ std::string shown_loss(const std::string& loss) {
   return value.ok() ? fmt::format("{:.6g}", *value) : loss;
 }
 
-// The parts of the same training, and the training that goes to the end.
-std::vector<const Step*> parts_of(const Work& work) {
-  std::vector<const Step*> out;
-  for (const Step& other : work.plan.steps)
-    if (other.kind == work.step.kind && other.where == work.step.where && other.labels == work.step.labels)
-      out.push_back(&other);
-  return out;
-}
-
 }  // namespace
 
 Result<std::vector<RungMember>> read_rung(io::FileSystem& fs, const std::string& folder) {
@@ -100,7 +91,10 @@ Result<std::optional<Stopped>> stopped_at(io::FileSystem& fs, const Plan& plan,
   ASSIGN_OR_RETURN(std::optional<Stopped> before, stopped_at(fs, plan, made, *plan.find(begun->second)));
   if (before) return before;
   const std::string& rung = step.inputs.at(kRung);
-  ASSIGN_OR_RETURN(const std::vector<RungMember> members, read_rung(fs, made.at(rung).folder));
+  const auto decided = made.find(rung);
+  if (decided == made.end())
+    return corrupt(fmt::format("step {}: its rung {} is not there", step.name, rung));
+  ASSIGN_OR_RETURN(const std::vector<RungMember> members, read_rung(fs, decided->second.folder));
   const auto kept = std::count_if(members.begin(), members.end(), [](const auto& m) { return m.kept; });
   for (const RungMember& member : members) {
     if (member.run != begun->second) continue;
@@ -112,7 +106,7 @@ Result<std::optional<Stopped>> stopped_at(io::FileSystem& fs, const Plan& plan,
                             rung, member.step, member.place, members.size(), shown_loss(member.loss), kept)});
   }
   return corrupt(
-      fmt::format("{}: says nothing of {}", io::join_path(made.at(rung).folder, kRungFile), begun->second));
+      fmt::format("{}: says nothing of {}", io::join_path(decided->second.folder, kRungFile), begun->second));
 }
 
 bool is_of_family(const Step& step, const std::string& parameter) {
@@ -167,7 +161,7 @@ std::optional<int64_t> most_that_go_on(const Plan& plan, const Step& training) {
 Status check_rungs(const Work& work, const train::TrainConfig& config) {
   if (!is_halved(work.step)) return {};
   const int64_t total = config.trainer.num_train_steps;
-  for (const Step* part : parts_of(work)) {
+  for (const Step* part : parts_of_member(work.plan, work.step)) {
     const auto at = rung_step(work.plan, *part);
     if (!at) continue;
     const std::string what = fmt::format("halving.at: {}", *at);

@@ -68,10 +68,12 @@ Status check_end(io::FileSystem& fs, const PublishedLab& lab, const lab::Step& s
   ASSIGN_OR_RETURN(const auto stopped, lab::stopped_at(fs, lab.plan, lab.state.made, step));
   const int64_t end = stopped ? stopped->step : lab::rung_step(lab.plan, step).value_or(0);
   const auto recipe = nlohmann::json::parse(entry.recipe);
-  if (const auto there = recipe["parameters"].value("until", int64_t{0}); there != end)
+  const nlohmann::json& parameters = recipe["parameters"];
+  const nlohmann::json there = parameters.contains(lab::kUntil) ? parameters[lab::kUntil] : nlohmann::json(0);
+  if (!there.is_number_integer() || there != end)
     faults.push_back(
         fmt::format("step {}: ends after step {} in the journal, and the rungs say {} (0: its last)",
-                    step.name, there, end));
+                    step.name, there.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), end));
   return {};
 }
 
