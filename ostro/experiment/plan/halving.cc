@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <vector>
 
@@ -165,6 +166,20 @@ Status check_by_hand(const Node& step) {
   return {};
 }
 
+// A part is another run than the training NAME, with the same configuration: a size or an evaluation of it
+// would be taken for one of the whole run.
+Status check_references(const Node& node, const std::string& step,
+                        const std::map<std::string, std::string>& made) {
+  if (is_variable(node))
+    if (const auto part = made.find(node.text.substr(1)); part != made.end())
+      return plan_error(
+          node, fmt::format("step {}: {}: halving makes this step for itself; write ${}, the training as far "
+                            "as the rungs let it go (the record's table rungs has the losses at each rung)",
+                            step, node.text, part->second));
+  for (const Node& item : node.items) RETURN_IF_ERROR(check_references(item, step, made));
+  return {};
+}
+
 }  // namespace
 
 std::optional<KeptShare> KeptShare::parse(const std::string& text) {
@@ -192,12 +207,17 @@ Status add_halving_steps(Node& steps) {
   for (const Node& step : steps.items) RETURN_IF_ERROR(check_by_hand(step));
   Node out = steps;
   out.items.clear();
+  std::map<std::string, std::string> made;  // the names of steps that halving makes, of which training
   for (const Node& step : steps.items) {
-    if (step.kind == Node::Kind::kMap && step.find(kHalving) != nullptr)
+    if (step.kind == Node::Kind::kMap && step.find(kHalving) != nullptr) {
+      const size_t before = out.items.size();
       RETURN_IF_ERROR(Halving(step, steps, out).add());
-    else
+      for (size_t i = before; i + 1 < out.items.size(); ++i) made[out.items[i].key] = step.key;
+    } else {
       out.items.push_back(step);
+    }
   }
+  for (const Node& step : steps.items) RETURN_IF_ERROR(check_references(step, step.key, made));
   steps = std::move(out);
   return {};
 }

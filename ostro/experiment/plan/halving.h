@@ -21,7 +21,8 @@ inline constexpr const char* kRung = "rung";  // also the kind of the steps that
 // Replaces each step NAME of the map that has `halving` by NAME-AT, NAME-AT-eval and NAME-AT-rung for each AT
 // of its list, and NAME, which is the training from the last rung to its end. Errors, with place: a key that
 // is unknown, missing or of a wrong form; no sweep; another kind than train; a training with phases, flops or
-// a forecast; a step that is there already; a rung that was written by hand.
+// a forecast; a step that is there already; a rung that was written by hand; another step that names one of
+// NAME-AT, NAME-AT-eval and NAME-AT-rung.
 Status add_halving_steps(config::Node& steps);
 
 // The share of its members that a rung keeps, above 0 and below 1.

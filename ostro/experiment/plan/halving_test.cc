@@ -128,6 +128,10 @@ TEST_CASE("mistakes of a halving are errors that name the line") {
            {"set: {opt", "rung: $score, set: {opt", "train.rung: halving makes it"},
            {"  score: {eval: {of: $base}}", "  score: {rung: {of: [$base]}}",
             ":7: step score: rung: halving makes it"},
+           {"of: $base}", "of: $base-200}",
+            ":7: step score: $base-200: halving makes this step for itself; write $base, the training"},
+           {"{eval: {of: $base}}", "{fit: {of: [$base-600-eval]}}",
+            ":7: step score: $base-600-eval: halving makes this step for itself; write $base,"},
            {"  score: {", "  base-600-eval: {", "makes a step base-600-eval, which is there already: "}}) {
     const auto plan = halved_plan(m.old, m.now);
     REQUIRE_MESSAGE(!plan.ok(), m.now);
