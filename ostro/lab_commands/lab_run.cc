@@ -46,16 +46,30 @@ void add_cost(run::Cost& all, const run::Cost& one) {
   all.files += one.files;
 }
 
+// How many runs of a family are done at most: behind the rung that they, or the trainings that they are forks
+// of, wait for. `all` where they wait for none.
+int64_t most_of(const lab::Plan& plan, const std::string& family, int64_t all) {
+  const auto count = [&](const std::string& name) {
+    return std::count_if(plan.steps.begin(), plan.steps.end(),
+                         [&](const lab::Step& step) { return step.family == name; });
+  };
+  for (const lab::Step& step : plan.steps) {
+    if (step.family != family) continue;
+    const lab::Step* training = &step;
+    while (training->kind->name == lab::kForkKind) training = plan.find(training->inputs.at("of"));
+    const auto go_on = lab::most_that_go_on(plan, *training);
+    return go_on ? count(family) * *go_on / count(training->family) : all;
+  }
+  return all;
+}
+
 // What trainings that wait for a rung take at most, by family: of each the largest, as many as may go on.
 void print_behind_rungs(const lab::Plan& plan, std::map<std::string, std::vector<run::Cost>>& waiting) {
   run::Cost most;
   std::string which;
   for (auto& [family, costs] : waiting) {
     std::sort(costs.begin(), costs.end(), [](const auto& a, const auto& b) { return a.flops > b.flops; });
-    const auto one =
-        std::find_if(plan.steps.begin(), plan.steps.end(),
-                     [&family = family](const lab::Step& step) { return step.family == family; });
-    const auto go_on = static_cast<size_t>(lab::most_that_go_on(plan, *one).value_or(0));
+    const auto go_on = static_cast<size_t>(most_of(plan, family, std::ssize(costs)));
     const size_t kept = std::min(costs.size(), go_on);
     which += fmt::format("{}{} of {} of {}", which.empty() ? "" : ", ", kept, costs.size(), family);
     for (size_t i = 0; i < kept; ++i) add_cost(most, costs[i]);
@@ -68,7 +82,8 @@ void print_behind_rungs(const lab::Plan& plan, std::map<std::string, std::vector
 // Of a dry run: each step, with what trainings take, and the sum of that.
 void print_costs(const lab::Plan& plan, const lab::LabState& state) {
   run::Cost all;
-  int64_t known = 0, unknown = 0;
+  int64_t known = 0;
+  std::map<std::string, int64_t> unknown;  // by family
   std::map<std::string, std::vector<run::Cost>> waiting;
   for (const lab::StepState& step : state.steps) {
     const std::string line = state_line(step);
@@ -78,7 +93,7 @@ void print_costs(const lab::Plan& plan, const lab::LabState& state) {
       fmt::print("{}", line);
     for (const std::string& phase : lab::phase_lines(plan, *step.step)) fmt::print("          {}\n", phase);
     if (!step.cost) {
-      unknown += step.action == lab::Action::kWait && step.step->kind->makes_run() ? 1 : 0;
+      if (step.action == lab::Action::kWait && step.step->kind->makes_run()) ++unknown[step.step->family];
       continue;
     }
     if (step.action == lab::Action::kWait && lab::most_that_go_on(plan, *step.step)) {
@@ -92,8 +107,10 @@ void print_costs(const lab::Plan& plan, const lab::LabState& state) {
     fmt::print("trainings to be done: {}, one after another {} (whole, also of those that were begun)\n",
                known, cost_text(all, plan.price));
   print_behind_rungs(plan, waiting);
-  if (unknown > 0)
-    fmt::print("trainings that wait for a step, so that what they take is not known: {}\n", unknown);
+  int64_t not_known = 0;
+  for (const auto& [family, count] : unknown) not_known += std::min(count, most_of(plan, family, count));
+  if (not_known > 0)
+    fmt::print("trainings that wait for a step, so that what they take is not known: {}\n", not_known);
 }
 
 // Says of each forecast whether the runs that check it lie inside.

@@ -173,6 +173,12 @@ Result<std::optional<run::Cost>> cost(const Work& work) {
   }
   if (const auto begun = work.step.inputs.find(kBegun); begun != work.step.inputs.end())
     from = rung_step(work.plan, *work.plan.find(begun->second)).value_or(0);
+  // What is kept up to a step in a folder of its own, with the copies of what was kept before its rung.
+  const auto kept = [](const train::TrainConfig& config, int64_t last) {
+    int64_t count = 1;  // the one of the last step is kept whatever the configuration says
+    for (int64_t at = 1; at < last; ++at) count += config.trainer.checkpointer.is_kept(at) ? 1 : 0;
+    return static_cast<double>(count);
+  };
   run::Cost out;
   for (const train::TrainConfig& config : configs) {
     const int64_t all = config.trainer.num_train_steps, to = rung_step(work.plan, work.step).value_or(all);
@@ -183,6 +189,9 @@ Result<std::optional<run::Cost>> cost(const Work& work) {
     out.seconds += whole.seconds * share;
     out.memory = std::max(out.memory, whole.memory);
     out.files = whole.files;  // of all checkpoints up to its last step
+    if (to < all)
+      out.files = static_cast<decltype(out.files)>(static_cast<double>(whole.files) * kept(config, to) /
+                                                   kept(config, all));
     from = to;
   }
   return std::optional<run::Cost>(out);
