@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "ostro/experiment/plan/halving.h"
 #include "ostro/io/files/path.h"
@@ -43,6 +45,21 @@ std::string without(const std::string& folder, const std::string& text) {
   return out;
 }
 
+// What audits of this lab did again of a run. Of one that is halved an audit of each part does the steps since
+// the rung before it.
+std::string audited_text(const lab::Plan& plan, const lab::LabState& state,
+                         const std::set<std::string>& audited, const lab::Step& step) {
+  const lab::Step* part = &step;
+  while (part->kind->name == "train" && part->inputs.contains(lab::kBegun)) {
+    part = plan.find(part->inputs.at(lab::kBegun));
+    const auto made = state.made.find(part->name);
+    if (made == state.made.end() || !audited.contains(made->second.fingerprint))
+      return fmt::format("the steps behind step {}, by an audit of this lab",
+                         lab::rung_step(plan, *part).value_or(0));
+  }
+  return "all of it, by an audit of this lab";
+}
+
 }  // namespace
 
 std::string LabFacts::without_folder(const std::string& text) const {
@@ -64,20 +81,26 @@ Result<std::map<std::string, std::string>> LabFacts::by_name(const std::string& 
 LabFacts lab_facts(const lab::Plan& plan, const lab::LabState& state, const lab::Database& record,
                    const lab::Journal& journal, bool measured) {
   LabFacts out{plan, state, record, measured, {}};
-  std::map<std::string, std::string> verified;  // by fingerprint
+  std::map<std::string, std::string> verified;  // by fingerprint; "": by an audit
+  std::set<std::string> audited;                // fingerprints
   for (const lab::HashedLine& line : journal.lines()) {
     const auto entry = nlohmann::json::parse(line.entry);
-    if (entry["kind"] == "audit") verified[entry["fingerprint"]] = "all of it, by an audit of this lab";
+    if (entry["kind"] == "audit") {
+      verified[entry["fingerprint"]] = "";
+      audited.insert(entry["fingerprint"]);
+    }
     if (entry["kind"] == "adopted") verified[entry["fingerprint"]] = entry["verified"];
   }
   for (const lab::StepState& s : state.steps) {
     if (!s.step->kind->makes_run() || s.action != lab::Action::kSkip) continue;
     if (lab::is_part_of_halving(plan, *s.step)) continue;  // the record has the whole run
     const auto found = verified.find(s.fingerprint);
+    std::string again = found == verified.end() ? "" : found->second;
+    if (found != verified.end() && again.empty()) again = audited_text(plan, state, audited, *s.step);
     out.runs.push_back({s.step->name,
                         fmt::format("run-{}", out.runs.size() + 1),
                         "",
-                        found == verified.end() ? "" : found->second,
+                        std::move(again),
                         {},
                         {}});
   }

@@ -269,8 +269,10 @@ Result<std::optional<attest::ReplayStatement>> statement_of(io::FileSystem& fs, 
   return std::optional<attest::ReplayStatement>(std::move(*statement));
 }
 
-// What was done again of each step that is done, by whom.
-Status add_replays(Database& db, io::FileSystem& fs, const LabState& state, const Journal& journal) {
+// What was done again of each step that is done, by whom. Of a training that went on behind a rung an audit of
+// this lab does what is behind it: its parts have rows of their own.
+Status add_replays(Database& db, io::FileSystem& fs, const Plan& plan, const LabState& state,
+                   const Journal& journal) {
   for (const StepState& s : state.steps) {
     if (s.action != Action::kSkip) continue;
     for (const Replay& replay : journal.replays()) {
@@ -281,6 +283,8 @@ Status add_replays(Database& db, io::FileSystem& fs, const LabState& state, cons
         ASSIGN_OR_RETURN(const auto statement, statement_of(fs, state, s, replay));
         if (!statement) continue;
         who = statement->who(), verified = statement->verified(), whole = statement->is_whole();
+      } else if (const int64_t behind = began_behind(plan, state.made, *s.step); whole && behind > 0) {
+        verified = fmt::format("done again, the steps behind step {}", behind);
       }
       RETURN_IF_ERROR(db.insert("replays", {s.step->name, who, verified, int64_t{whole ? 1 : 0}}));
     }
@@ -300,8 +304,9 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
     const Step& step = *s.step;
     const Made& made = state.made.at(step.name);
     RETURN_IF_ERROR(db.insert("steps", {step.name, step.kind->name, s.fingerprint, s.content}));
+    // A rung and a fit did without those that are left out.
     for (const auto& [parameter, input] : step.inputs)
-      RETURN_IF_ERROR(db.insert("inputs", {step.name, parameter, input}));
+      if (state.made.contains(input)) RETURN_IF_ERROR(db.insert("inputs", {step.name, parameter, input}));
     for (const auto& [variable, label] : step.labels)
       RETURN_IF_ERROR(db.insert("variables", {step.name, variable, label}));
     const std::string& kind = step.kind->name;
@@ -321,7 +326,7 @@ Result<Database> make_record(io::FileSystem& fs, const Plan& plan, const LabStat
   }
   ASSIGN_OR_RETURN(const Registry registry, Registry::open(fs, plan.directory()));
   ASSIGN_OR_RETURN(const Journal journal, Journal::open(fs, plan.directory()));
-  RETURN_IF_ERROR(add_replays(db, fs, state, journal));
+  RETURN_IF_ERROR(add_replays(db, fs, plan, state, journal));
   RETURN_IF_ERROR(add_forecasts(db, fs, plan, state, registry, journal));
   ASSIGN_OR_RETURN(const std::vector<Outcome> outcomes,
                    find_outcomes(fs, db, plan, state, registry, journal));

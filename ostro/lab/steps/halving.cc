@@ -109,6 +109,19 @@ Result<std::optional<Stopped>> stopped_at(io::FileSystem& fs, const Plan& plan,
       fmt::format("{}: says nothing of {}", io::join_path(decided->second.folder, kRungFile), begun->second));
 }
 
+int64_t began_behind(const Plan& plan, const std::map<std::string, Made>& made, const Step& step) {
+  if (step.kind->name != "train") return 0;
+  const std::string& fingerprint = made.at(step.name).fingerprint;
+  for (const Step* at = &step; at->inputs.contains(kBegun);) {
+    const Step& before = *plan.find(at->inputs.at(kBegun));
+    const auto part = made.find(before.name);  // of what was stopped all parts are one output
+    if (part == made.end() || part->second.fingerprint != fingerprint)
+      return rung_step(plan, before).value_or(0);
+    at = &before;
+  }
+  return 0;
+}
+
 bool is_of_family(const Step& step, const std::string& parameter) {
   return step.kind->find(parameter) == nullptr &&
          std::any_of(step.kind->parameters.begin(), step.kind->parameters.end(),
@@ -226,6 +239,12 @@ Result<std::string> rung_text(io::FileSystem& fs, const Plan& plan, const std::m
   }
   const auto share = KeptShare::parse(text_of(rung, "keep"));
   OSTRO_CHECK(share && !members.empty(), "step {}: a rung without a share or members", rung.name);
+  if (std::none_of(members.begin(), members.end(),
+                   [](const RungMember& m) { return std::isfinite(loss_of_member(m.loss)); }))
+    return invalid_argument(fmt::format(
+        "none of its {} members has a finite held-out loss (the one of {} is {}), so none is better than the "
+        "others; take what diverges out of the sweep, or set the rung earlier",
+        members.size(), members.front().run, members.front().loss));
   decide_places(members, share->kept(std::ssize(members)));
   json out = {{"keep", share->text()}, {"members", json::array()}};
   for (const RungMember& m : members)

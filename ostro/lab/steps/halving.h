@@ -28,7 +28,7 @@ struct RungMember {
 Result<std::vector<RungMember>> read_rung(io::FileSystem& fs, const std::string& folder);
 
 // What is in the file of a rung: a function of the evaluations in `made`, of the plan's order and of the
-// share. Errors: those of reading.
+// share. Errors: those of reading; no member has a finite loss.
 Result<std::string> rung_text(io::FileSystem& fs, const Plan& plan, const std::map<std::string, Made>& made,
                               const Step& rung);
 
@@ -41,6 +41,10 @@ struct Stopped {
 // inputs are in `made`. Errors: of read_rung().
 Result<std::optional<Stopped>> stopped_at(io::FileSystem& fs, const Plan& plan,
                                           const std::map<std::string, Made>& made, const Step& step);
+
+// The step behind which the training began that gave a step's output: that of the last rung before it whose
+// part has another output; 0 where it began at the first step. The step is in `made`.
+int64_t began_behind(const Plan& plan, const std::map<std::string, Made>& made, const Step& step);
 
 // Why a step is not done although nothing failed: a training that it is of ended at a rung, or an input of it
 // is left out itself; empty: it is to be done. A step of whole families (fit, rung) is left out when all of

@@ -173,6 +173,18 @@ TEST_CASE("what a rung decides is in the recipe of what stands on it, and says w
   CHECK(recipe(lab.work("base-4-rung")).value() != *before);
 }
 
+TEST_CASE("a rung where every member diverged chooses nobody: it is an error") {
+  Halved lab;
+  for (const char* rate : {"0.6", "0.5", "0.4", "0.3", "0.2", "0.1"}) lab.measure("4", rate, "nan");
+  check_ok(lab.fs.make_dirs("out/base-4-rung"));
+  const auto none = perform(lab.work("base-4-rung"), "out/base-4-rung");
+  REQUIRE(!none.ok());
+  CHECK(none.error().message().starts_with(
+      "none of its 6 members has a finite held-out loss (the one of base-4[rate=0.6] is nan)"));
+  lab.measure("4", "0.2", chain::hex_float(9.0));  // control: one is enough
+  CHECK(lab.decide("base-4-rung") == Rates{"0.6", "0.2"});
+}
+
 // An output that moves while the version of the kind stays would be served from old journals.
 TEST_CASE("the file of a rung of version 1") {
   Halved lab;
