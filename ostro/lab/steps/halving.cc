@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -44,6 +45,48 @@ Result<RungMember> member_of(io::FileSystem& fs, const std::string& folder, cons
                     .evaluation = evaluation.name,
                     .step = said["step"].get<int64_t>(),
                     .loss = said["loss"].get<std::string>()};
+}
+
+// What a loss per token of a training is of.
+struct Measured {
+  std::string tokenizer, tokenizer_step;           // its content, and the step
+  std::vector<std::array<std::string, 2>> texts;   // content of the held-out texts and their key, sorted
+};
+Measured measured_by(const Work& work, const Step& evaluation) {
+  const config::Node* sets = evaluation.parameters.find("sets");
+  const std::vector<std::string> chosen =
+      sets == nullptr ? std::vector<std::string>() : texts_of(evaluation, "sets");
+  Measured out;
+  for (const auto& [name, tokens] : stores_of(work.of(*work.plan.find(evaluation.inputs.at("of"))))) {
+    if (!chosen.empty() && std::find(chosen.begin(), chosen.end(), name) == chosen.end()) continue;
+    out.tokenizer_step = tokens->inputs.at("tokenizer");  // one in all stores of a training
+    out.tokenizer = work.made.at(out.tokenizer_step).content;
+    out.texts.push_back({work.made.at(tokens->inputs.at("held_out")).content, text_of(*tokens, "text_key")});
+  }
+  std::sort(out.texts.begin(), out.texts.end());
+  return out;
+}
+
+// An error where losses of members of a rung are of other tokens or other texts, so that the lowest says
+// nothing.
+Status check_comparable(const Work& work) {
+  const std::vector<const Step*> members = members_there(work.plan, work.made, work.step);
+  std::optional<Measured> first;
+  for (const Step* member : members) {
+    const Measured one = measured_by(work, *member);
+    if (!first) first = one;
+    if (one.tokenizer != first->tokenizer)
+      return invalid_argument(fmt::format(
+          "{} and {} have the tokens of {} and {}, which are different tokenizers, so their losses per token "
+          "cannot be compared; give all members of a halved sweep one tokenizer",
+          members[0]->inputs.at("of"), member->inputs.at("of"), first->tokenizer_step, one.tokenizer_step));
+    if (one.texts != first->texts)
+      return invalid_argument(fmt::format(
+          "{} and {} have different held-out texts, so their losses cannot be compared; give the data of all "
+          "members of a halved sweep the same held_out, or name components in halving.sets that all have",
+          members[0]->inputs.at("of"), member->inputs.at("of")));
+  }
+  return {};
 }
 
 // Places by loss; of equal ones the order of the plan decides.
@@ -144,7 +187,7 @@ Result<std::string> left_out(io::FileSystem& fs, const Plan& plan, const std::ma
   for (const auto& [parameter, input] : step.inputs) {
     std::string why;
     if (left.contains(input)) why = fmt::format("needs {}, which is left out", input);
-    if (why.empty() && parameter != kBegun) {
+    if (why.empty() && !(parameter == kBegun && step.kind->name == "train")) {
       ASSIGN_OR_RETURN(const std::optional<Stopped> stopped, stopped_at(fs, plan, made, *plan.find(input)));
       if (stopped) why = fmt::format("{} was stopped {}", input, stopped->why);
     }
@@ -258,6 +301,7 @@ Result<std::string> rung_text(io::FileSystem& fs, const Plan& plan, const std::m
 }
 
 Result<std::string> make_rung(const Work& work, const std::string& folder) {
+  RETURN_IF_ERROR(check_comparable(work));
   ASSIGN_OR_RETURN(const std::string text, rung_text(work.context.fs, work.plan, work.made, work.step));
   RETURN_IF_ERROR(io::write_file_atomically(work.context.fs, io::join_path(folder, kRungFile), text));
   return sha256_hex(text);

@@ -17,11 +17,7 @@
 namespace ostro::lab {
 namespace {
 
-// Six members in this order, of which two go on behind step 4, and one behind step 8.
-Plan halved_plan() {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("ostro_lab_halving_test_" + std::to_string(::getpid()));
-  std::ofstream(path) << R"(
+constexpr const char* kSteps = R"(
 lab: a
 question: Why?
 steps:
@@ -36,6 +32,26 @@ steps:
   law: {fit: {of: [$score]}}
   cool: {fork: {of: $base, at: 4}}
 )";
+// The members differ in tokenizer and held-out texts, too.
+constexpr const char* kStepsOfMoreData = R"(
+lab: a
+question: Why?
+steps:
+  texts: {corpus: {kind: web, documents: 10}}
+  held: {sweep: {n: [10, 20]}, corpus: {kind: web, documents: $n}}
+  words: {sweep: {v: [300, 400]}, tokenizer: {from: $texts, vocab_size: $v}}
+  rows: {tokens: {from: $texts, held_out: $held, tokenizer: $words}}
+  base:
+    sweep: {rate: [0.6, 0.5]}
+    halving: {keep: 1/3, at: [4]}
+    train: {data: $rows, config: c.yaml, set: {optimizer.learning_rate: $rate}}
+)";
+
+// Of kSteps: six members in this order, of which two go on behind step 4, and one behind step 8.
+Plan halved_plan(const char* text = kSteps) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ostro_lab_halving_test_" + std::to_string(::getpid()));
+  std::ofstream(path) << text;
   auto plan = read_plan(io::local_file_system(), path.string());
   std::filesystem::remove(path);
   REQUIRE_MESSAGE(plan.ok(), (plan.ok() ? "" : plan.error().message()));
@@ -44,7 +60,7 @@ steps:
 
 // A plan whose outputs are in memory.
 struct Halved {
-  Plan plan = halved_plan();
+  Plan plan;
   io::MemoryFileSystem fs;
   NoProgress progress;
   Context context{fs, {}, {}, {}, progress};
@@ -52,6 +68,11 @@ struct Halved {
   Seeds seeds;
   std::map<std::string, Made> made;
 
+  explicit Halved(const char* text = kSteps) : plan(halved_plan(text)) {
+    for (const Step& step : plan.steps)
+      if (step.kind->name == "corpus" || step.kind->name == "tokenizer" || step.kind->name == "tokens")
+        make(step.name);
+  }
   void make(const std::string& step, const std::string& file = "", const std::string& text = "") {
     check_ok(fs.make_dirs("out/" + step));
     if (!file.empty()) check_ok(io::write_file_atomically(fs, "out/" + step + "/" + file, text));
@@ -183,6 +204,26 @@ TEST_CASE("a rung where every member diverged chooses nobody: it is an error") {
       "none of its 6 members has a finite held-out loss (the one of base-4[rate=0.6] is nan)"));
   lab.measure("4", "0.2", chain::hex_float(9.0));  // control: one is enough
   CHECK(lab.decide("base-4-rung") == Rates{"0.6", "0.2"});
+}
+
+TEST_CASE("members whose losses are of other tokens or other texts are not compared") {
+  const auto decided = [](const std::string& other_tokenizer, const std::string& other_texts) {
+    Halved lab(kStepsOfMoreData);
+    for (const Step& step : lab.plan.steps)
+      if (step.family == "base-4")
+        lab.make(step.name);
+      else if (step.family == "base-4-eval")
+        lab.make(step.name, "evaluation.json", R"({"loss":"0x1p+1","step":4})");
+    lab.made["words[v=300]"].content = "words", lab.made["words[v=400]"].content = other_tokenizer;
+    lab.made["held[n=10]"].content = "held", lab.made["held[n=20]"].content = other_texts;
+    check_ok(lab.fs.make_dirs("out/base-4-rung"));
+    const auto said = perform(lab.work("base-4-rung"), "out/base-4-rung");
+    return said.ok() ? std::string() : said.error().message();
+  };
+  CHECK(decided("words", "held") == "");  // other steps with the same contents
+  CHECK(decided("other", "held").find("have the tokens of words[v=300] and words[v=400], which are different "
+                                      "tokenizers") != std::string::npos);
+  CHECK(decided("words", "other").find("have different held-out texts") != std::string::npos);
 }
 
 // An output that moves while the version of the kind stays would be served from old journals.

@@ -21,6 +21,7 @@ Result<std::string> make_export(const Work& work, const std::string& folder);
 Result<std::string> make_bundle(const Work& work, const std::string& folder);
 Result<std::string> make_fit(const Work& work, const std::string& folder);
 Result<std::string> make_forecast(const Work& work, const std::string& folder);
+// Errors: members have different tokenizers or held-out texts; those of rung_text().
 Result<std::string> make_rung(const Work& work, const std::string& folder);
 Result<std::string> make_extraction(const Work& work, const std::string& folder);
 Result<std::string> make_corpus(const Work& work, const std::string& folder);
