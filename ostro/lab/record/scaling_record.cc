@@ -96,8 +96,8 @@ Status add_forecasts(Database& record, io::FileSystem& fs, const Plan& plan, con
       const StepState* training = state.find(other.step->inputs.at("of"));
       const std::string* checked = checked_forecast(*training->step);
       if (checked == nullptr || *checked != name) continue;
-      targets.push_back(training->fingerprint);
-      is_open |= other.action != Action::kSkip;
+      if (!training->fingerprint.empty()) targets.push_back(training->fingerprint);
+      is_open |= !other.is_settled();
       if (other.action != Action::kSkip) continue;
       ASSIGN_OR_RETURN(const std::optional<double> loss, loss_of(record, other.step->name));
       if (loss) losses.push_back(*loss);
