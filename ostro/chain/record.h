@@ -13,6 +13,8 @@ namespace ostro::chain {
 
 inline constexpr const char* kRecordFile = "run.json";
 inline constexpr int64_t kRecordFormat = 1;
+// The outcome of a session that ended at the step at which a lab wanted it to end, before the run's last one.
+inline constexpr const char* kEndedAsAsked = "ended as asked";
 
 // One start of the training command. The functions that read or write files return their errors with the
 // path; all functions but end_session are thread-safe.
@@ -27,7 +29,7 @@ struct Session {
   std::string cpu;        // model name of the CPU, its cores, memory, and best instruction set
   std::string started;    // UTC, as utc_now() gives it
   std::string ended;      // empty while it runs; stays empty if the process was killed
-  std::string outcome;    // "running", "finished", "interrupted", "failed: ..."
+  std::string outcome;    // "running", "finished", "interrupted", kEndedAsAsked, "failed: ..."
   int64_t from_step = 0;  // steps done at the start of the session
   int64_t to_step = 0;    // steps done at its end
   // The seconds of each use of its time ("step", "data", ...: kTimeUseNames in base/watch/time_use.h); empty

@@ -15,7 +15,7 @@ constexpr int kPlotRows = 14;   // what a curve takes, about
 constexpr int kLeastSteps = 6;  // rows of steps that stay beside a curve
 
 std::string head_text(const lab::Plan& plan, const lab::LiveLab& lab) {
-  return fmt::format("{}: {} of {} steps done; {}", plan.name, lab.state.done(), lab.state.steps.size(),
+  return fmt::format("{}: {}; {}", plan.name, lab.state.done_text(),
                      lab.driver.empty() ? "nobody works on it here" : one_line(lab.driver) + " works on it");
 }
 
@@ -79,7 +79,7 @@ std::string lab_line(const lab::Plan& plan, const lab::LiveLab& lab, const LiveH
 }
 
 int64_t lab_progress(const lab::LiveLab& lab) {
-  auto out = static_cast<int64_t>(lab.state.done());
+  auto out = static_cast<int64_t>(lab.state.done() + lab.state.left_out());
   for (const lab::BegunStep& begun : lab.begun) out += 1'000'003 * (1 + (begun.run ? begun.run->step : 0));
   return out;
 }

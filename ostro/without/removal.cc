@@ -11,6 +11,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/batches/loader/document_uses.h"
 #include "ostro/chain/data_record.h"
+#include "ostro/chain/record.h"
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/io/files/path.h"
@@ -220,11 +221,17 @@ Status check_targets(const WithoutRequest& request, train::TrainConfig config, c
   return {};
 }
 
-Status check_run(const WithoutRequest& request, const audit::RecordedRun& run) {
+Status check_run(io::FileSystem& fs, const WithoutRequest& request, const audit::RecordedRun& run) {
   if (data::has_pairs(run.config.data))
     return unsupported(
         fmt::format("{} trains on preference pairs, which have no loss of a text to compare", request.run));
   if (run.chain.last_step() == run.config.trainer.num_train_steps) return {};
+  const auto record = chain::read_record(fs, io::join_path(request.run, chain::kRecordFile));
+  if (record.ok() && !record->sessions.empty() && record->sessions.back().outcome == chain::kEndedAsAsked)
+    return invalid_argument(fmt::format(
+        "{} has done {} of {} steps and ended there at a rung of a lab, as its plan wants it; name a run that "
+        "went to its end",
+        request.run, run.chain.last_step(), run.config.trainer.num_train_steps));
   return invalid_argument(fmt::format("{} has done {} of {} steps; finish it first (ostro train --config {})",
                                       request.run, run.chain.last_step(), run.config.trainer.num_train_steps,
                                       io::join_path(request.run, "config.yaml")));
@@ -328,7 +335,7 @@ Result<RemovalPlan> plan_removals(const Context& context, const WithoutRequest& 
   io::FileSystem& fs = context.fs;
   ASSIGN_OR_RETURN(audit::RecordedRun run,
                    audit::open_recorded(fs, request.run, context.models, /*stored_programs=*/false));
-  RETURN_IF_ERROR(check_run(request, run));
+  RETURN_IF_ERROR(check_run(fs, request, run));
   // The runs without name the same stores, so these must be where the configuration has them.
   ASSIGN_OR_RETURN(const auto stores, batches::DataSet::open(fs, run.config.data, *run.tokenizer));
   if (const std::string hash = chain::data_records(run.chain).back().hash; stores->hash() != hash)

@@ -1,5 +1,7 @@
 #include "ostro/lab/drive/lab_state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,11 +15,21 @@ const char* action_name(Action action) {
 }
 
 size_t LabState::done() const {
-  return static_cast<size_t>(
-      std::count_if(steps.begin(), steps.end(), [](const StepState& s) { return s.is_settled(); }));
+  return static_cast<size_t>(std::count_if(
+      steps.begin(), steps.end(), [](const StepState& s) { return s.action == Action::kSkip; }));
 }
 
-bool LabState::is_done() const { return done() == steps.size(); }
+size_t LabState::left_out() const {
+  return static_cast<size_t>(std::count_if(
+      steps.begin(), steps.end(), [](const StepState& s) { return s.action == Action::kLeft; }));
+}
+
+bool LabState::is_done() const { return done() + left_out() == steps.size(); }
+
+std::string LabState::done_text(const char* verb) const {
+  return fmt::format("{} of {} steps {}done{}", done(), steps.size(), verb,
+                     left_out() == 0 ? "" : fmt::format(", {} left out", left_out()));
+}
 
 std::string LabState::hash() const {
   auto json = nlohmann::json::object();

@@ -41,8 +41,11 @@ struct LabState {
   std::map<std::string, Made> made;  // of the steps that are done
   bool stopped = false;              // context.stop asked to stop
 
-  size_t done() const;   // steps, with those that are left out
-  bool is_done() const;  // all steps
+  size_t done() const;      // steps
+  size_t left_out() const;  // steps that a rung left out: nothing is to be done of them
+  bool is_done() const;     // all others
+  // "5 of 9 steps done", or with a verb "5 of 9 steps are done"; ", 4 left out" behind it where some are.
+  std::string done_text(const char* verb = "") const;
   // SHA-256 over fingerprints and contents of all steps; of a finished lab it is a function of the plan's
   // steps and the sources: no machine, path, time or kill changes it.
   std::string hash() const;

@@ -234,7 +234,7 @@ Result<RunOutcome> TrainingLoop::steps() {
   RETURN_IF_ERROR(end_session(run_, env_.fs,
                               outcome.finished        ? "finished"
                               : outcome.handed_over   ? "handed over to another worker"
-                              : outcome.steps == last ? "ended as asked"
+                              : outcome.steps == last ? chain::kEndedAsAsked
                                                       : "interrupted",
                               state_.step()));
   return outcome;
