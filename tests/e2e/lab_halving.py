@@ -3,13 +3,15 @@ what is left out; kills, edits, audits, the record and a publication of it."""
 import contextlib
 import json
 import random
+import re
 import shutil
 import sqlite3
 import subprocess
 
 import seed
+from lab_publish_test import edit_json, forged
 from lab_test import PLAN, Lab
-from program import check
+from program import Program, check
 
 RATES = ["0.0001", "0.003", "0.01", "0.0003", "0.001"]
 SWEPT = PLAN.replace("[0.001, 0.01]", f"[{', '.join(RATES)}]")
@@ -51,6 +53,47 @@ def check_chains(lab, straight):
     return first, last
 
 
+def check_begun(lab, first):
+    """A part goes on with the states of the part before it: its run's record has a session that begins at that rung."""
+    for rate in first:
+        for part, sessions in (("base-4", [0]), ("base-8", [0, 4])):
+            record = json.loads((lab.outputs("train")[f"{part}[rate={rate}]"] / "run.json").read_text())
+            begun = [session["from_step"] for session in record["sessions"]]
+            check(begun == sessions, f"{part}[rate={rate}]: its sessions begin behind the steps {begun}, not {sessions}")
+
+
+def check_references(lab):
+    """No step of the plan names what halving makes."""
+    lab.write(HALVED.replace("{eval: {of: $base}}", "{eval: {of: $base-4}}"))
+    out = lab.run(status=2).stderr
+    check("step score: $base-4: halving makes this step for itself; write $base, the training" in out, out)
+    lab.write(HALVED)
+
+
+def check_classes(lab, wanted):
+    """A number over a halved sweep is replayed when all of it was done again; the run's page says what was."""
+    def class_of(out):
+        done = lab.start("report", "plan.yaml", "--out", out)
+        check(done.returncode == 0, done.stderr)
+        return json.loads((lab.top / out / "values.json").read_text())["values"]["lowest"]["class"]
+
+    def pages(out):
+        done = lab.start("site", "plan.yaml", "--out", out)
+        check(done.returncode == 0, done.stderr)
+        found = [page.read_text() for page in (lab.top / out).glob("run-*.html")]
+        return [re.search("computed again: ([^<]*)<", page)[1] for page in found]
+
+    (lab.top / "halved.txt").write_text("The lowest is {value lowest}.\n")
+    lab.write(HALVED + 'queries: {lowest: "SELECT min(loss) FROM evaluations"}\nreport: halved.txt\n')
+    check(class_of("before") == "recorded", "control: nothing was done again")
+    check(set(pages("pages0")) == {"nothing"}, pages("pages0"))
+    audited = lab.run("--audit", "1").stdout
+    check(f"lab hash: {wanted}" in audited and "base-4-rung: was done again" in audited, audited)
+    check(class_of("after") == "replayed", "all of it was done again")
+    check(set(pages("pages1")) == {"all of it, by an audit of this lab"}, pages("pages1"))
+    lab.write(HALVED)
+
+
 def check_record(lab, first, last):
     done = lab.start("record", "plan.yaml", "--out", "record.sqlite")
     check(done.returncode == 0, done.stderr)
@@ -78,7 +121,13 @@ def check_published(lab):
     check(len(rungs) == 2 and (lab.top / "published/site/index.html").exists(), f"{rungs}")
     verified = subprocess.run([lab.ostro, "verify", "published"], cwd=lab.top, text=True, capture_output=True, check=False)
     check(verified.returncode == 0 and "2 rungs, decided again" in verified.stdout, verified.stdout + verified.stderr)
-    shutil.rmtree(lab.top / "published")
+    published = lab.top / "published"
+
+    def member_of_no_plan(folder):
+        edit_json(folder / rungs[0].relative_to(published), lambda rung: rung["members"].append(rung["members"][0] | {"run": "base-4[rate=7]"}))
+
+    forged(Program(lab.ostro, lab.top), published, "a member of no plan", member_of_no_plan, "rung.json")
+    shutil.rmtree(published)
 
 
 def check_halving(ostro, top):
@@ -96,18 +145,19 @@ def check_halving(ostro, top):
     check(any(line.startswith(f"left    score[rate={lost}]: base[rate={lost}] was stopped at the rung base-4-rung after step 4: place ") for line in out), out)
     why = lab.start("why", "plan.yaml", f"base[rate={lost}]").stdout
     check("done: was stopped at the rung base-4-rung after step 4: place " in why and " of 5 by held-out loss " in why, why)
+    check_begun(lab, first)
     check_record(lab, first, last)
     check(lab.start("check", "plan.yaml", "--full").returncode == 0, "lab check")
     if seed.full():
         check_published(lab)
-        audited = lab.run("--audit", "1").stdout
-        check(audited.splitlines()[-1] == f"lab hash: {wanted}" and "base-4-rung: was done again" in audited, audited)
+        check_classes(lab, wanted)
         # What a whole run has done already is not done again.
         straight.write(HALVED)
         ran, same = straight.ran()
         check(same == wanted and f"base[rate={last[0]}]" not in ran, ran)
         small = lab.run("--sanity").stdout
         check("left    score" in small, small)
+    check_references(lab)
     # More go on: only what they lack is done.
     lab.write(HALVED.replace("2/5", "3/5"))
     ran, _ = lab.ran()
