@@ -89,9 +89,9 @@ Result<std::string> index_body(const LabFacts& facts) {
     ASSIGN_OR_RETURN(seconds,
                      facts.by_name("SELECT run, sum(seconds) FROM sessions GROUP BY run ORDER BY run"));
   }
-  std::string body = fmt::format("<p>{}</p>\n{}<h2>Steps</h2>\n<p>{}.</p>\n{}",
-                                 shown_text(facts.plan.question), verdicts, facts.state.done_text("are "),
-                                 step_graph_svg(facts));
+  std::string body =
+      fmt::format("<p>{}</p>\n{}<h2>Steps</h2>\n<p>{}.</p>\n{}", shown_text(facts.plan.question), verdicts,
+                  facts.state.done_text("are "), step_graph_svg(facts));
   body +=
       "<div class=\"scroll\"><table><thead><tr><th>step</th><th>kind</th><th>state</th><th>why</th>"
       "<th>needs</th><th>cost</th></tr></thead><tbody>\n";

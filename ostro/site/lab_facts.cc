@@ -45,8 +45,8 @@ std::string without(const std::string& folder, const std::string& text) {
   return out;
 }
 
-// What audits of this lab did again of a run. Of one that is halved an audit of each part does the steps since
-// the rung before it.
+// What audits of this lab did again of a run. Of one that is halved an audit of each part does the steps
+// since the rung before it.
 std::string audited_text(const lab::Plan& plan, const lab::LabState& state,
                          const std::set<std::string>& audited, const lab::Step& step) {
   const lab::Step* part = &step;
@@ -97,12 +97,8 @@ LabFacts lab_facts(const lab::Plan& plan, const lab::LabState& state, const lab:
     const auto found = verified.find(s.fingerprint);
     std::string again = found == verified.end() ? "" : found->second;
     if (found != verified.end() && again.empty()) again = audited_text(plan, state, audited, *s.step);
-    out.runs.push_back({s.step->name,
-                        fmt::format("run-{}", out.runs.size() + 1),
-                        "",
-                        std::move(again),
-                        {},
-                        {}});
+    out.runs.push_back(
+        {s.step->name, fmt::format("run-{}", out.runs.size() + 1), "", std::move(again), {}, {}});
   }
   return out;
 }

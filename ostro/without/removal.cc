@@ -228,10 +228,11 @@ Status check_run(io::FileSystem& fs, const WithoutRequest& request, const audit:
   if (run.chain.last_step() == run.config.trainer.num_train_steps) return {};
   const auto record = chain::read_record(fs, io::join_path(request.run, chain::kRecordFile));
   if (record.ok() && !record->sessions.empty() && record->sessions.back().outcome == chain::kEndedAsAsked)
-    return invalid_argument(fmt::format(
-        "{} has done {} of {} steps and ended there at a rung of a lab, as its plan wants it; name a run that "
-        "went to its end",
-        request.run, run.chain.last_step(), run.config.trainer.num_train_steps));
+    return invalid_argument(
+        fmt::format("{} has done {} of {} steps and ended there at a rung of a lab, as its plan wants it; "
+                    "name a run that "
+                    "went to its end",
+                    request.run, run.chain.last_step(), run.config.trainer.num_train_steps));
   return invalid_argument(fmt::format("{} has done {} of {} steps; finish it first (ostro train --config {})",
                                       request.run, run.chain.last_step(), run.config.trainer.num_train_steps,
                                       io::join_path(request.run, "config.yaml")));

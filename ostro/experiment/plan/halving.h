@@ -39,8 +39,8 @@ struct KeptShare {
 // The step at which a training waits for its rung; nothing where it goes to its end. In a sanity run the
 // first rung is at step 1, the second one at step 2, and so on.
 std::optional<int64_t> rung_step(const Plan& plan, const Step& training);
-// Whether a step is a training up to a rung, or the evaluation of such a one. The training NAME, which goes to
-// the end, is none: it has all that its parts have.
+// Whether a step is a training up to a rung, or the evaluation of such a one. The training NAME, which goes
+// to the end, is none: it has all that its parts have.
 bool is_part_of_halving(const Plan& plan, const Step& step);
 // The parts of the same member as a training, the first rung's first, and the training that goes to the end,
 // which is the last one. Of a training that is not halved: itself.

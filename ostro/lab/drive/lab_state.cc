@@ -15,13 +15,13 @@ const char* action_name(Action action) {
 }
 
 size_t LabState::done() const {
-  return static_cast<size_t>(std::count_if(
-      steps.begin(), steps.end(), [](const StepState& s) { return s.action == Action::kSkip; }));
+  return static_cast<size_t>(std::count_if(steps.begin(), steps.end(),
+                                           [](const StepState& s) { return s.action == Action::kSkip; }));
 }
 
 size_t LabState::left_out() const {
-  return static_cast<size_t>(std::count_if(
-      steps.begin(), steps.end(), [](const StepState& s) { return s.action == Action::kLeft; }));
+  return static_cast<size_t>(std::count_if(steps.begin(), steps.end(),
+                                           [](const StepState& s) { return s.action == Action::kLeft; }));
 }
 
 bool LabState::is_done() const { return done() + left_out() == steps.size(); }

@@ -269,8 +269,8 @@ Result<std::optional<attest::ReplayStatement>> statement_of(io::FileSystem& fs, 
   return std::optional<attest::ReplayStatement>(std::move(*statement));
 }
 
-// What was done again of each step that is done, by whom. Of a training that went on behind a rung an audit of
-// this lab does what is behind it: its parts have rows of their own.
+// What was done again of each step that is done, by whom. Of a training that went on behind a rung an audit
+// of this lab does what is behind it: its parts have rows of their own.
 Status add_replays(Database& db, io::FileSystem& fs, const Plan& plan, const LabState& state,
                    const Journal& journal) {
   for (const StepState& s : state.steps) {

@@ -49,8 +49,8 @@ Result<RungMember> member_of(io::FileSystem& fs, const std::string& folder, cons
 
 // What a loss per token of a training is of.
 struct Measured {
-  std::string tokenizer, tokenizer_step;           // its content, and the step
-  std::vector<std::array<std::string, 2>> texts;   // content of the held-out texts and their key, sorted
+  std::string tokenizer, tokenizer_step;          // its content, and the step
+  std::vector<std::array<std::string, 2>> texts;  // content of the held-out texts and their key, sorted
 };
 Measured measured_by(const Work& work, const Step& evaluation) {
   const config::Node* sets = evaluation.parameters.find("sets");
@@ -254,9 +254,6 @@ Status take_begun(const Work& work, const std::string& folder) {
   io::FileSystem& fs = work.context.fs;
   ASSIGN_OR_RETURN(const bool is_there, fs.exists(folder));
   if (is_there) return {};
-  // What was stopped is there already, as a part. Where it is to be done nevertheless, its part is gone.
-  ASSIGN_OR_RETURN(const std::optional<Stopped> stopped, stopped_at(fs, work.plan, work.made, work.step));
-  if (stopped) return {};
   const std::string from = work.made.at(begun->second).folder, copy = folder + kCopyBegun;
   RETURN_IF_ERROR(fs.remove_all(copy));
   ASSIGN_OR_RETURN(const std::vector<std::string> files, files_below(fs, from, [](const std::string& name) {

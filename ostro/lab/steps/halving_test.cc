@@ -221,8 +221,9 @@ TEST_CASE("members whose losses are of other tokens or other texts are not compa
     return said.ok() ? std::string() : said.error().message();
   };
   CHECK(decided("words", "held") == "");  // other steps with the same contents
-  CHECK(decided("other", "held").find("have the tokens of words[v=300] and words[v=400], which are different "
-                                      "tokenizers") != std::string::npos);
+  CHECK(decided("other", "held")
+            .find("have the tokens of words[v=300] and words[v=400], which are different "
+                  "tokenizers") != std::string::npos);
   CHECK(decided("words", "other").find("have different held-out texts") != std::string::npos);
 }
 

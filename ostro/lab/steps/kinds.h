@@ -74,8 +74,8 @@ Status check_rungs(const Work& work, const train::TrainConfig& config);
 // The step after which a training ends, though its configuration has more: the rung that it waits for, or the
 // one at which it was stopped. Nothing: it goes to its last step.
 Result<std::optional<int64_t>> ends_after(const Work& work);
-// Gives a training that goes on behind a rung a copy of what there is of it, unless `folder` is there. One
-// that was stopped gets none.
+// Gives a training that goes on behind a rung a copy of what there is of it, unless `folder` is there, as it
+// is of one that was stopped: its part's.
 Status take_begun(const Work& work, const std::string& folder);
 inline constexpr int64_t kSanitySteps = 20;  // at most, of a training in a sanity run
 // The SHA-256 of the training's canonical programs.

@@ -42,7 +42,8 @@ class TrainingLoop {
   int64_t evaluations_ = 0;
 };
 
-// Ends the session in the run's record: "finished", "interrupted", "ended as asked", "failed: ...". Only the first end counts.
+// Ends the session in the run's record: "finished", "interrupted", "ended as asked", "failed: ...". Only the
+// first end counts.
 Status end_session(OpenedRun& run, io::FileSystem& fs, const std::string& outcome, int64_t step);
 
 }  // namespace ostro::run
