@@ -76,6 +76,30 @@ TEST_CASE(
   CHECK(!rung_step(*plan, last));
 }
 
+TEST_CASE("two halved sweeps of one plan, in one line, keep to themselves") {
+  auto plan =
+      halved_plan("  score: {eval: {of: $base}}\n",
+                  "  score: {eval: {of: $base}}\n"
+                  "  other: {sweep: {rate: [0.1, 0.2, 0.3], seed: [1, 2]}, halving: {keep: 1/3, at: [200]}, "
+                  "train: {data: $rows, config: c.yaml, set: {optimizer.learning_rate: $rate, "
+                  "trainer.seed: $seed}}}\n");
+  REQUIRE_MESSAGE(plan.ok(), plan.error().message());
+  for (Step& step : plan->steps) step.where = "one place";  // as in a plan in flow style
+  const auto names = [&](const std::string& of) {
+    std::string out;
+    for (const Step* part : parts_of_member(*plan, *plan->find(of))) out += part->name + " ";
+    return out;
+  };
+  const std::string base = "base-200[rate=0.1,seed=2] base-600[rate=0.1,seed=2] base[rate=0.1,seed=2] ";
+  for (const char* part : {"base-200", "base-600", "base"})
+    CHECK(names(std::string(part) + "[rate=0.1,seed=2]") == base);
+  CHECK(names("other[rate=0.1,seed=2]") == "other-200[rate=0.1,seed=2] other[rate=0.1,seed=2] ");
+  const Step& rung = *plan->find("other-200-rung");
+  CHECK(rung.parameters.find("keep")->text == "1/3");
+  CHECK(rung.inputs.size() == 6);
+  for (const auto& [unused, input] : rung.inputs) CHECK(input.starts_with("other-200-eval["));
+}
+
 TEST_CASE("the share that a rung keeps is exact, and never nobody") {
   const auto kept = [](const std::string& text, int64_t members) {
     const auto share = KeptShare::parse(text);

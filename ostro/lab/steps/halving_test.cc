@@ -244,6 +244,23 @@ TEST_CASE("the file of a rung of version 1") {
       "\n");
 }
 
+TEST_CASE("where the training began whose output a step has") {
+  Halved lab;
+  lab.make("base-4[rate=0.1]"), lab.make("base-8[rate=0.1]"), lab.make("base[rate=0.1]");
+  const auto behind = [&](const std::string& part, const char* first, const char* second, const char* last) {
+    lab.made["base-4[rate=0.1]"].fingerprint = first;
+    lab.made["base-8[rate=0.1]"].fingerprint = second;
+    lab.made["base[rate=0.1]"].fingerprint = last;
+    return began_behind(lab.plan, lab.made, *lab.plan.find(part + "[rate=0.1]"));
+  };
+  CHECK(behind("base-4", "a", "b", "c") == 0);
+  CHECK(behind("base-8", "a", "b", "c") == 4);
+  CHECK(behind("base", "a", "b", "c") == 8);
+  CHECK(behind("base", "a", "b", "b") == 4);  // stopped at the second rung
+  CHECK(behind("base", "a", "a", "a") == 0);  // stopped at the first one
+  CHECK(began_behind(lab.plan, lab.made, *lab.plan.find("texts")) == 0);
+}
+
 TEST_CASE("how many go on at most is known before anything is done") {
   const Plan plan = halved_plan();
   CHECK(!most_that_go_on(plan, *plan.find("base-4[rate=0.1]")));
