@@ -7,7 +7,8 @@
 namespace ostro::drawn {
 namespace {
 
-// Sentences about one topic.
+// Sentences about one topic. C++ leaves open which argument of a call is evaluated first, and a draw is
+// another one in another place, so every draw of this file has a statement of its own.
 class Writer {
  public:
   Writer(Draws& draws, uint32_t topic, double noise) : draws_(&draws), topic_(topic), noise_(noise) {}
@@ -15,16 +16,25 @@ class Writer {
   std::string sentence() {
     const uint32_t a = draws_->rather_small(kNouns), b = draws_->rather_small(kNouns),
                    v = draws_->rather_small(kVerbs), kind = draws_->below(5);
-    if (kind == 0)
-      return fmt::format("The {} {} {}s the {}.", adjective_of(a), thing(a), action(v), thing(b));
-    if (kind == 1)
-      return fmt::format("When a {} {}s, the {} is {}.", thing(a), action(v), thing(b), adjective_of(b));
-    if (kind == 2) return fmt::format("Every {} is made of {}.", thing(a), thing(made_of(a)));
-    if (kind == 3)
-      return fmt::format("{}s {} the {} near the {}.", capital(thing(a)), action(v), thing(b),
-                         thing(made_of(b)));
-    return fmt::format("It is said that a {} {} cannot {} without {}.", adjective_of(a), thing(a), action(v),
-                       thing(made_of(a)));
+    if (kind == 0) {
+      const std::string object = thing(b), act = action(v), subject = thing(a), quality = adjective_of(a);
+      return fmt::format("The {} {} {}s the {}.", quality, subject, act, object);
+    }
+    if (kind == 1) {
+      const std::string quality = adjective_of(b), object = thing(b), act = action(v), subject = thing(a);
+      return fmt::format("When a {} {}s, the {} is {}.", subject, act, object, quality);
+    }
+    if (kind == 2) {
+      const std::string material = thing(made_of(a)), subject = thing(a);
+      return fmt::format("Every {} is made of {}.", subject, material);
+    }
+    if (kind == 3) {
+      const std::string place = thing(made_of(b)), object = thing(b), act = action(v), subject = thing(a);
+      return fmt::format("{}s {} the {} near the {}.", capital(subject), act, object, place);
+    }
+    const std::string material = thing(made_of(a)), act = action(v), subject = thing(a),
+                      quality = adjective_of(a);
+    return fmt::format("It is said that a {} {} cannot {} without {}.", quality, subject, act, material);
   }
 
   std::string paragraph(uint32_t least, uint32_t most) {
@@ -81,12 +91,15 @@ Prose draw_paper(Draws& draws, double noise) {
   out.paragraphs.push_back("1 Introduction");
   out.paragraphs.push_back(writer.paragraph(3, 6));
   out.paragraphs.push_back("2 Results");
-  out.paragraphs.push_back(writer.paragraph(3, 6) + " Therefore " + sum(draws) + ".");
+  const std::string follows = sum(draws), results = writer.paragraph(3, 6);
+  out.paragraphs.push_back(results + " Therefore " + follows + ".");
   std::string references = "References";
   const uint32_t count = draws.between(2, 4);
-  for (uint32_t i = 1; i <= count; ++i)
-    references += fmt::format("\n[{}] {}. {}. {}.", i, name(draws.rather_small(40)), writer.title(),
-                              1950 + draws.below(70));
+  for (uint32_t i = 1; i <= count; ++i) {
+    const uint32_t year = 1950 + draws.below(70);
+    const std::string title = writer.title(), author = name(draws.rather_small(40));
+    references += fmt::format("\n[{}] {}. {}. {}.", i, author, title, year);
+  }
   out.paragraphs.push_back(std::move(references));
   return out;
 }
@@ -99,10 +112,14 @@ std::string draw_code(Draws& draws) {
     const std::string a = noun(topic, draws.rather_small(kNouns)),
                       b = noun(topic, draws.rather_small(kNouns)) + "_2",
                       function = verb(topic, draws.rather_small(kVerbs)) + "_" + a;
+    const uint32_t limit = draws.below(100);
+    const char* in_total = kOperators[draws.below(3)];
     out += fmt::format("def {}({}, {}):\n    total = {} {} {}\n    if total > {}:\n        return {}\n",
-                       function, a, b, a, kOperators[draws.below(3)], b, draws.below(100),
+                       function, a, b, a, in_total, b, limit,
                        last.empty() ? "total" : fmt::format("{}(total, {})", last, a));
-    out += fmt::format("    return total {} {}\n\n", kOperators[draws.below(3)], draws.between(1, 9));
+    const uint32_t by = draws.between(1, 9);
+    const char* at_end = kOperators[draws.below(3)];
+    out += fmt::format("    return total {} {}\n\n", at_end, by);
     last = function;
   }
   return out;
@@ -150,7 +167,8 @@ std::string page(const Prose& prose, Draws& draws) {
   std::string navigation;
   const uint32_t links = draws.between(4, 8);
   for (uint32_t i = 0; i < links; ++i) {
-    const std::string to = noun(draws.below(kTopics), draws.below(kNouns));
+    const uint32_t number = draws.below(kNouns), topic = draws.below(kTopics);
+    const std::string to = noun(topic, number);
     navigation += fmt::format("<li><a href=\"/{}\">{}</a></li>", to, capital(to));
   }
   std::string body;
