@@ -118,10 +118,13 @@ bool EngineThread::open_one() {
           if (request.key() == key) request.set_ahead(0);
       }
     }
-    if (next == nullptr)
-      for (RunningRequest& request : requests_)
-        if (next == nullptr && has_turn(request) && request.can_open()) next = &request;
-    if (next == nullptr) continue;       // it waits for a prompt that is being read, or for a text
+    if (next == nullptr) {
+      const auto found = std::find_if(requests_.begin(), requests_.end(), [&](const RunningRequest& request) {
+        return has_turn(request) && request.can_open();
+      });
+      if (found == requests_.end()) continue;  // it waits for a prompt that is being read, or for a text
+      next = &*found;
+    }
     if (!has_room(*next)) return false;  // none behind it overtakes it
     next->open_next(limits_.now(), begun_);
     turns_.took(key);

@@ -106,8 +106,8 @@ class EngineThread {
   KeyQueue<Job> queue_;
   KeyTurns turns_;
   int64_t begun_ = 0;  // answers; each has its number of these
-  std::list<RunningRequest>
-      requests_;  // in the order in which they were taken; of embeddings, of their turns
+  // In the order in which they were taken; those for embeddings in that of their turns.
+  std::list<RunningRequest> requests_;
   std::thread thread_;
 };
 
