@@ -64,6 +64,7 @@ Status decide_step(OpenLab& lab, const std::map<std::string, Made>& made, StepSt
   ASSIGN_OR_RETURN(const std::optional<Stopped> stopped, stopped_at(lab.context.fs, lab.plan, made, step));
   if (const DoneEntry* done = lab.journal.find(state.fingerprint); done != nullptr) {
     RETURN_IF_ERROR(decide_done(lab, *done, state));
+    state.was_stopped = stopped.has_value();
     if (stopped) state.reason = fmt::format("was stopped {}; {}", stopped->why, state.reason);
     return {};
   }

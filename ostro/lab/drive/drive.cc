@@ -124,8 +124,7 @@ class Driver {
       if (last == nullptr || last->fingerprint != state.fingerprint)
         RETURN_IF_ERROR(record_step(lab_, state));
       // The part that did what a rung has stopped is drawn itself.
-      ASSIGN_OR_RETURN(const auto stopped, stopped_at(lab_.context.fs, lab_.plan, out_.made, *state.step));
-      if (stopped || state.step->kind->name == "source" ||
+      if (state.was_stopped || state.step->kind->name == "source" ||
           !is_drawn(begun_at_, state.fingerprint, request_.audit)) {
         finish(i, {});
         return true;

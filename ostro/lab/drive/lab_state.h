@@ -30,6 +30,7 @@ struct StepState {
   std::string recipe, fingerprint, content;
   std::string manifest;                // of its output, as the journal has it
   std::optional<run::Cost> cost = {};  // of a training that would be done, if that was asked
+  bool was_stopped = false;            // a training that is done, and ended at a rung before its last step
 
   // Whether nothing is left to do: it is done, or left out.
   bool is_settled() const { return action == Action::kSkip || action == Action::kLeft; }
