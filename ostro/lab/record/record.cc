@@ -26,6 +26,7 @@
 #include "ostro/lab/record/scaling_record.h"
 #include "ostro/lab/steps/halving.h"
 #include "ostro/lab/steps/run_data.h"
+#include "ostro/lab/steps/rung.h"
 #include "ostro/provenance/provenance.h"
 #include "ostro/run/phases/period_facts.h"
 #include "ostro/train/options/config.h"

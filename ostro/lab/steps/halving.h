@@ -13,25 +13,6 @@
 
 namespace ostro::lab {
 
-// In the output of a step rung.
-inline constexpr const char* kRungFile = "rung.json";
-
-// A member of a rung, as its file has it.
-struct RungMember {
-  std::string run, evaluation;  // steps of the plan: the training up to the rung, and its evaluation
-  int64_t step = 0;
-  std::string loss;   // hexadecimal as in evaluations, or "nan" and the like
-  int64_t place = 0;  // from 1; the lowest loss is the first
-  bool kept = false;
-};
-// In the order of the plan. Errors: the file is missing or damaged.
-Result<std::vector<RungMember>> read_rung(io::FileSystem& fs, const std::string& folder);
-
-// What is in the file of a rung: a function of the evaluations in `made`, of the plan's order and of the
-// share. Errors: those of reading; no member has a finite loss.
-Result<std::string> rung_text(io::FileSystem& fs, const Plan& plan, const std::map<std::string, Made>& made,
-                              const Step& rung);
-
 // That a training ended at a rung before its last step.
 struct Stopped {
   int64_t step = 0;

@@ -12,6 +12,7 @@
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/local_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
+#include "ostro/lab/steps/rung.h"
 #include "ostro/models/model_choices.h"
 
 namespace ostro::lab {

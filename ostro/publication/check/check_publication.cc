@@ -11,7 +11,7 @@
 #include "ostro/experiment/registry/registry.h"
 #include "ostro/io/files/path.h"
 #include "ostro/lab/record/record.h"
-#include "ostro/lab/steps/halving.h"
+#include "ostro/lab/steps/rung.h"
 #include "ostro/publication/check/published_lab.h"
 
 namespace ostro::publication {
