@@ -7,6 +7,7 @@
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
+#include "ostro/nn/adapter_of_row.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::infer {
@@ -19,10 +20,10 @@ Arrays part_of(const Arrays& in, size_t first, size_t end) {
   return Arrays(in.begin() + static_cast<int64_t>(first), in.begin() + static_cast<int64_t>(end));
 }
 
-std::vector<ir::Shape> shapes_of(const std::vector<Buffer>& buffers) {
-  std::vector<ir::Shape> out;
-  for (const Buffer& b : buffers) out.push_back(b.shape());
-  return out;
+// What says which adapter the rows of a program have.
+ir::Shape adapter_shape(bool by_sequence, int64_t sequences, int64_t rows) {
+  if (by_sequence) return {ir::DType::i32, {{"batch", sequences}}};
+  return {ir::DType::i32, {{"batch", 1}, {"pos", rows}}};
 }
 
 }  // namespace
@@ -60,6 +61,34 @@ Result<std::unique_ptr<LayerRows>> LayerRows::streamed(Model model, WeightStore&
   out->on_layer_ = std::move(on_layer);
   RETURN_IF_ERROR(out->make_cache());
   return out;
+}
+
+Result<int64_t> LayerRows::open_with(int32_t adapter) {
+  OSTRO_CHECK(adapter >= kNoAdapter && adapter < model_.adapters, "adapter {} of {}", adapter,
+              model_.adapters);
+  ASSIGN_OR_RETURN(const int64_t sequence, cache_.open());
+  adapter_of_[sequence] = adapter;
+  return sequence;
+}
+
+void LayerRows::close(int64_t sequence) {
+  cache_.close(sequence);
+  adapter_of_.erase(sequence);
+}
+
+// Keys and values depend on the adapter, so each has an owner's texts of its own.
+int64_t LayerRows::reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) {
+  return cache_.reuse(sequence, tokens, fmt::format("{}:{}", adapter_of_.at(sequence), owner));
+}
+
+Status LayerRows::copy(int64_t from, int64_t to, int64_t count) {
+  OSTRO_CHECK(adapter_of_.at(from) == adapter_of_.at(to), "rows of adapter {} for a sequence with {}",
+              adapter_of_.at(from), adapter_of_.at(to));
+  return cache_.copy(from, to, count);
+}
+
+bool LayerRows::has_adapters(Part part) const {
+  return model_.adapters > 0 && part != Part::kEmbed && part != Part::kNormed;
 }
 
 Result<std::string> LayerRows::program_hash() {
@@ -104,9 +133,13 @@ std::vector<models::WeightRead> LayerRows::reads_of(const Key& key, int64_t laye
   return {};
 }
 
-// Inputs: weights first (of kRest those of attention, then the others), then what the comments say.
-Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& in) const {
+// Inputs: weights first (of kRest those of attention, then the others), then what the comments say, then the
+// adapters of the rows, if the model has several.
+Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& all) const {
   const models::LayerFunctions& f = model_.layers;
+  std::optional<nn::AdapterOfRow> adapter;
+  if (has_adapters(key.part)) adapter.emplace(all.back());
+  const Arrays in = part_of(all, 0, all.size() - (adapter ? 1 : 0));
   const size_t n = in.size();
   switch (key.part) {
     case Part::kEmbed:  // table; tokens, positions
@@ -150,6 +183,7 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   if (const auto found = programs_.find(key); found != programs_.end()) return &found->second;
   const Shapes given = shapes();
   Shapes of = given;
+  if (has_adapters(key.part)) of.push_back(adapter_shape(key.part == Part::kAttend, key.more, key.rows));
   std::vector<size_t> cut;  // weights of which integers were cut
   const auto reads = resident_ ? reads_of(key, layer) : std::vector<models::WeightRead>();
   for (size_t i = 0; i < reads.size(); ++i) {
@@ -162,15 +196,17 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   Program made;
   for (const ir::ValueId v : p.body.results) made.results.push_back(p.body.shape(v));
   runtime::CompileOptions options;
-  const int64_t inputs = std::ssize(p.body.params);
+  const int64_t inputs = std::ssize(given);
   if (key.part == Part::kPaged) options.donate = {inputs - 5, inputs - 4};
   made.cut = take_cut_weights(p, cut, given);
   ASSIGN_OR_RETURN(made.executable, engine_.compile(p, options));
   return &programs_.emplace(key, std::move(made)).first->second;
 }
 
-Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers inputs) {
+Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers inputs,
+                                          const Buffer& adapter) {
   ASSIGN_OR_RETURN(Program * p, program(key, layer, [&] { return shapes_of(inputs); }));
+  if (has_adapters(key.part)) inputs.push_back(adapter);
   if (!p->cut.empty()) {
     const auto reads = reads_of(key, layer);
     for (const size_t at : p->cut) {
@@ -180,68 +216,6 @@ Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers
     }
   }
   return p->executable->run(std::move(inputs));
-}
-
-// Every program of a step with this number of rows, from the shapes of those before it.
-Status LayerRows::prepare() {
-  if (!resident_) return {};  // programs depend on how many experts are read
-  const models::LayerFunctions& f = model_.layers;
-  const auto with = [](const Buffers& weights, std::initializer_list<ir::Shape> more) {
-    Shapes out = shapes_of(weights);
-    out.insert(out.end(), more);
-    return out;
-  };
-  for (int64_t rows = 1; rows <= limits_.rows; rows *= 2) {
-    const ir::Shape tokens{ir::DType::i32, {{"batch", 1}, {"pos", rows}}};
-    const ir::Shape positions{ir::DType::i32, {{"pos", rows}}};
-    Buffers table{resident_->parameter(f.embedding)};
-    append(table, resident_->whole(f.embed_reads));
-    ASSIGN_OR_RETURN(const Program* first,
-                     program({Part::kEmbed, 0, rows}, 0, [&] { return with(table, {tokens, positions}); }));
-    const ir::Shape x = first->results[0];
-    for (int64_t layer = 0; layer < layer_count(); ++layer) {
-      if (std::find(f.kind.begin(), f.kind.begin() + layer, kind_of(layer)) != f.kind.begin() + layer)
-        continue;
-      ASSIGN_OR_RETURN(LayerWeights weights, read_layer(layer));
-      const int64_t kind = kind_of(layer);
-      const ir::Shape keys = cache_.pool().keys(layer).shape(), values = cache_.pool().values(layer).shape();
-      const auto table = [&](const char* axis, int64_t count) {
-        return ir::Shape{ir::DType::i32, {{axis, count}, {"entry", cache_.entries()}}};
-      };
-      ir::Shape y;
-      if (is_in_place()) {
-        ASSIGN_OR_RETURN(const Program* paged, program({Part::kPaged, kind, rows}, layer, [&] {
-                           return with(weights.attention, {tokens, x, positions, keys, values, positions,
-                                                           table("pos", rows), positions});
-                         }));
-        y = paged->results[0];
-      } else {
-        ASSIGN_OR_RETURN(const Program* project, program({Part::kProject, kind, rows}, layer, [&] {
-                           return with(weights.attention, {tokens, x, positions});
-                         }));
-        const ir::Shape q = project->results[0];
-        const auto attend = [&](int64_t sequences, int64_t count) {
-          return program({Part::kAttend, kind, count, sequences}, layer, [&] {
-            return with(weights.attention,
-                        {with_rows(q, sequences, count), keys, values, table("batch", sequences),
-                         ir::Shape{ir::DType::i32, {{"batch", sequences}}}});
-          });
-        };
-        ASSIGN_OR_RETURN(const Program* attended, attend(1, rows));
-        if (rows == 1)
-          for (int64_t sequences = 2; sequences < 2 * limits_.sequences; sequences *= 2)
-            RETURN_IF_ERROR(attend(sequences, 1));
-        y = attended->results[0];
-      }
-      append(weights.attention, weights.chosen);
-      RETURN_IF_ERROR(
-          program({Part::kRest, kind, rows}, layer, [&] { return with(weights.attention, {x, y}); }));
-    }
-    const Buffers norm = resident_->whole(f.norm_reads), head = resident_->whole(f.head_reads);
-    RETURN_IF_ERROR(program({Part::kNormed, 0, rows}, 0, [&] { return with(norm, {x}); }));
-    RETURN_IF_ERROR(program({Part::kHead, 0, rows}, 0, [&] { return with(head, {x}); }));
-  }
-  return {};
 }
 
 }  // namespace ostro::infer

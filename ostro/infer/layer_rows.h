@@ -32,6 +32,9 @@ class LayerRows final : public RowRunner {
     models::ModelFunctions functions;
     models::LayerFunctions layers;
     numerics::LeafTable leaves = {};  // of the model's programs, without a cut of positions
+    // `layers` and parameters are those with so many adapters side by side (nn::kAdaptersAxis), and each
+    // sequence has one of them or none; 0: with one or none, which all sequences have.
+    int64_t adapters = 0;
   };
 
   // `parameters` in the order of the model's paths. Errors: fewer than 2 positions; no room for the caches.
@@ -46,17 +49,19 @@ class LayerRows final : public RowRunner {
   int64_t width() const override { return model_.functions.shapes[model_.layers.embedding].axes.back().size; }
   Status prepare() override;
   Result<std::string> program_hash() override;
-  Result<int64_t> open() override { return cache_.open(); }
-  void close(int64_t sequence) override { cache_.close(sequence); }
+  Result<int64_t> open() override { return open_with(kNoAdapter); }
+  // A new sequence with this adapter of several, or kNoAdapter. What it keeps, only those with the same one
+  // reuse.
+  static constexpr int32_t kNoAdapter = -1;
+  Result<int64_t> open_with(int32_t adapter);
+  void close(int64_t sequence) override;
   int64_t length(int64_t sequence) const override { return cache_.length(sequence); }
   bool has_room(std::span<const RowChunk> chunks, int64_t tokens) const override {
     return cache_.has_room(chunks, tokens);
   }
-  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override {
-    return cache_.reuse(sequence, tokens, owner);
-  }
+  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override;
   CacheFacts cache_facts() const override { return cache_.facts(); }
-  Status copy(int64_t from, int64_t to, int64_t count) override { return cache_.copy(from, to, count); }
+  Status copy(int64_t from, int64_t to, int64_t count) override;
   Result<runtime::Buffer> step(std::span<const RowChunk> chunks) override;
 
  private:
@@ -97,8 +102,10 @@ class LayerRows final : public RowRunner {
   Result<LayerWeights> read_layer(int64_t layer);
   // The program for inputs of these shapes; `layer` is one of its kind.
   Result<Program*> program(const Key& key, int64_t layer, const std::function<Shapes()>& shapes);
-  Arrays traced(const Key& key, int64_t layer, const Arrays& in) const;
-  Result<Buffers> run(const Key& key, int64_t layer, Buffers inputs);
+  Arrays traced(const Key& key, int64_t layer, const Arrays& all) const;
+  // `adapter`: of the rows, where the program asks for it (has_adapters).
+  Result<Buffers> run(const Key& key, int64_t layer, Buffers inputs, const runtime::Buffer& adapter = {});
+  bool has_adapters(Part part) const;
 
   void list_rows(Step& step) const;
   Result<runtime::Buffer> run_layers(Step& step);
@@ -113,8 +120,8 @@ class LayerRows final : public RowRunner {
   // The rest of a layer whose experts are read when they are known.
   Status rest_streamed(int64_t layer, LayerWeights& weights, Step& step, runtime::Buffer attended,
                        const std::function<void()>& read_ahead);
-  // [batch = 1, pos, embed]: the rows of x that are wanted for logits, or behind the final norm; padded.
-  Result<runtime::Buffer> wanted_rows(const Step& step, bool normed);
+  // The rows of `of`, [batch = 1, pos, ...], that are wanted for logits, or behind the final norm; padded.
+  Result<runtime::Buffer> wanted_rows(const Step& step, const runtime::Buffer& of, bool normed);
   Result<runtime::Buffer> head(Buffers weights, const Step& step);
   Status give_normed(const Step& step);
 
@@ -125,6 +132,7 @@ class LayerRows final : public RowRunner {
   WeightStore* store_ = nullptr;
   std::function<void(int64_t)> on_layer_;
   PagedCache cache_;
+  std::map<int64_t, int32_t> adapter_of_;  // of each open sequence
   std::map<Key, Program> programs_;
 };
 

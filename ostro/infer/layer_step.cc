@@ -42,7 +42,8 @@ Status LayerRows::rest_streamed(int64_t layer, LayerWeights& weights, Step& step
   Buffers inputs = std::move(weights.attention);
   inputs.push_back(std::move(step.x));
   inputs.push_back(std::move(attended));
-  ASSIGN_OR_RETURN(Buffers after, run({Part::kAfter, kind_of(layer), step.bucket}, layer, std::move(inputs)));
+  ASSIGN_OR_RETURN(Buffers after,
+                   run({Part::kAfter, kind_of(layer), step.bucket}, layer, std::move(inputs), step.adapter));
   int64_t places = 0;
   if (after.size() > 2) {
     ASSIGN_OR_RETURN(after[2], after[2].to_host());
@@ -66,52 +67,9 @@ Status LayerRows::rest_streamed(int64_t layer, LayerWeights& weights, Step& step
   read_ahead();
   inputs = std::move(weights.chosen);
   append(inputs, after);
-  ASSIGN_OR_RETURN(Buffers out,
-                   run({Part::kChosen, kind_of(layer), step.bucket, places}, layer, std::move(inputs)));
+  ASSIGN_OR_RETURN(Buffers out, run({Part::kChosen, kind_of(layer), step.bucket, places}, layer,
+                                    std::move(inputs), step.adapter));
   step.x = std::move(out[0]);
-  return {};
-}
-
-Result<Buffer> LayerRows::wanted_rows(const Step& step, bool normed) {
-  const int64_t count = normed ? step.normed : step.logits, bucket = padded_rows(count);
-  if (count == step.rows && bucket == step.bucket) return step.x;
-  ASSIGN_OR_RETURN(const Buffer x, step.x.to_host());
-  Buffer out = Buffer::zeros(with_rows(x.shape(), 1, bucket));
-  int64_t at = 0;
-  for (const Step::Piece& piece : step.pieces) {
-    const int64_t wanted = normed ? piece.chunk.wanted - piece.chunk.logits() : piece.chunk.logits();
-    copy_rows(x, piece.first + piece.count - wanted, wanted, out, at);
-    at += wanted;
-  }
-  return out;
-}
-
-Result<Buffer> LayerRows::head(Buffers weights, const Step& step) {
-  if (step.logits == 0) return Buffer();
-  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, false));
-  const int64_t bucket = padded_rows(step.logits);
-  weights.push_back(std::move(in));
-  ASSIGN_OR_RETURN(const Buffers out, run({Part::kHead, 0, bucket}, 0, std::move(weights)));
-  ASSIGN_OR_RETURN(const Buffer logits, out[0].to_host());
-  const int64_t vocab = logits.shape().axes.back().size;
-  return logits.with_shape({ir::DType::f32, {{"pos", bucket}, {"vocab", vocab}}}).rows(0, step.logits);
-}
-
-Status LayerRows::give_normed(const Step& step) {
-  if (step.normed == 0) return {};
-  ASSIGN_OR_RETURN(Buffers inputs, whole(model_.layers.norm_reads));
-  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, true));
-  inputs.push_back(std::move(in));
-  ASSIGN_OR_RETURN(const Buffers out,
-                   run({Part::kNormed, 0, padded_rows(step.normed)}, 0, std::move(inputs)));
-  ASSIGN_OR_RETURN(const Buffer rows, out[0].to_host());
-  auto next = rows.as<float>().begin();
-  for (const Step::Piece& piece : step.pieces) {
-    if (piece.chunk.normed == nullptr) continue;
-    const auto end = next + piece.chunk.wanted * width();
-    piece.chunk.normed->insert(piece.chunk.normed->end(), next, end);
-    next = end;
-  }
   return {};
 }
 
@@ -147,10 +105,17 @@ void LayerRows::list_rows(Step& step) const {
   step.table = Buffer::zeros({ir::DType::i32, {{"pos", step.bucket}, {"entry", cache_.entries()}}});
   const auto place = step.place.mutable_as<int32_t>(), in_text = step.in_text.mutable_as<int32_t>(),
              table = step.table.mutable_as<int32_t>();
+  if (model_.adapters > 0) {
+    step.adapter = Buffer::empty(step.tokens.shape());
+    std::fill_n(step.adapter.mutable_as<int32_t>().begin(), step.bucket, kNoAdapter);
+  }
   std::fill(place.begin(), place.end(), -1);
   std::fill(in_text.begin(), in_text.end(), -1);
   for (const Step::Piece& piece : step.pieces) {
     const auto pages = cache_.pages(piece.chunk.sequence);
+    if (step.adapter.valid())
+      std::fill_n(step.adapter.mutable_as<int32_t>().begin() + piece.first, piece.count,
+                  adapter_of_.at(piece.chunk.sequence));
     for (int64_t i = 0; i < piece.count; ++i) {
       const auto row = static_cast<size_t>(piece.first + i);
       const auto position = static_cast<int32_t>(piece.start + i);
@@ -167,6 +132,7 @@ Result<Buffer> LayerRows::run_layers(Step& step) {
   RETURN_IF_ERROR(embed(step));
   // Every layer reads them: one copy to a device is enough.
   std::vector<Buffer*> shared{&step.tokens, &step.positions};
+  if (step.adapter.valid()) shared.push_back(&step.adapter);
   if (is_in_place()) shared.insert(shared.end(), {&step.place, &step.table, &step.in_text});
   for (Buffer* b : shared) {
     ASSIGN_OR_RETURN(*b, b->to(engine_.memory()));
@@ -186,8 +152,8 @@ Result<Buffer> LayerRows::run_layers(Step& step) {
       append(inputs, weights.chosen);
       inputs.push_back(std::move(step.x));
       inputs.push_back(std::move(values));
-      ASSIGN_OR_RETURN(Buffers out,
-                       run({Part::kRest, kind_of(layer), step.bucket}, layer, std::move(inputs)));
+      ASSIGN_OR_RETURN(Buffers out, run({Part::kRest, kind_of(layer), step.bucket}, layer, std::move(inputs),
+                                        step.adapter));
       step.x = std::move(out[0]);
     } else {
       RETURN_IF_ERROR(rest_streamed(layer, weights, step, std::move(values), [&] { read_ahead(layer + 1); }));

@@ -1,4 +1,5 @@
-// with_rows, row_bytes, copy_rows, append: arrays of rows and lists of them, for the parts of LayerRows.
+// with_rows, row_bytes, copy_rows, append, shapes_of: arrays of rows and lists of them, for the parts of
+// LayerRows.
 #pragma once
 
 #include <cstring>
@@ -32,6 +33,12 @@ inline void copy_rows(const runtime::Buffer& from, int64_t first, int64_t count,
 
 inline void append(std::vector<runtime::Buffer>& to, const std::vector<runtime::Buffer>& from) {
   to.insert(to.end(), from.begin(), from.end());
+}
+
+inline std::vector<ir::Shape> shapes_of(const std::vector<runtime::Buffer>& buffers) {
+  std::vector<ir::Shape> out;
+  for (const runtime::Buffer& b : buffers) out.push_back(b.shape());
+  return out;
 }
 
 }  // namespace ostro::infer

@@ -57,6 +57,8 @@ void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, con
       std::any_of(axes.out.begin(), axes.out.end(), [](const Axis& a) { return a.name == "vocab"; });
   if (linear.fused.parts.empty()) linear.fused.parts = {{last_component(path), 1}};
   const Axis rank{kRankAxis, spec.rank};
+  std::vector<Axis> copies = axes.copies;
+  if (spec.adapters > 0) copies.push_back({kAdaptersAxis, spec.adapters});
   double fan_in = 1;
   for (const Axis& a : axes.in) fan_in *= static_cast<double>(a.size);
   const double bound = 1 / std::sqrt(fan_in);
@@ -72,8 +74,8 @@ void add_lora(Linear& linear, const std::string& path, const LoraSpec& spec, con
     p.name = part.name;
     p.scale = spec.scale;
     const Array k = key_of_path(key, adapter_path(path, part.name, 'a'));
-    p.a = (random_uniform(k, axes.copies + axes.in + std::vector{rank}) * 2.0 - 1.0) * bound;
-    p.b = zeros(axes.copies + std::vector{rank} + out);
+    p.a = (random_uniform(k, copies + axes.in + std::vector{rank}) * 2.0 - 1.0) * bound;
+    p.b = zeros(copies + std::vector{rank} + out);
     linear.lora.push_back(std::move(p));
   }
 }

@@ -20,6 +20,7 @@ struct LoraSpec {
   // Globs over the name of a matrix ("q_proj") and its path ("model/layers/attention/qkv/q_proj"). Nothing:
   // all but the head, that is, the matrix onto the vocabulary.
   std::optional<std::vector<std::string>> targets;
+  int64_t adapters = 0;  // this many of one shape, side by side (kAdaptersAxis); 0: one, without that axis
 
   // Returns whether the matrix `name` of the Linear at `path` gets an adapter.
   bool wants(const std::string& path, const std::string& name, bool is_head) const;

@@ -5,8 +5,11 @@
 
 #include <cmath>
 
+#include "ostro/nn/adapter_of_row.h"
 #include "ostro/nn/policy.h"
 #include "ostro/trace/arrays_for_test.h"
+#include "ostro/trace/error.h"
+#include "ostro/trace/jit.h"
 
 namespace ostro::nn {
 namespace {
@@ -119,6 +122,51 @@ TEST_CASE("x w + scale (x a) b, each part of a fused weight for itself; a merged
         if (i == 2) CHECK(y[at] == base[at]);
       }
   CHECK_FALSE(tree_signature(m) == tree_signature(pair()));
+}
+
+// One Linear with adapters whose factors are not zero, drawn by their numbers.
+Linear adapted_qkv(const std::vector<int>& numbers, bool side_by_side) {
+  Linear out = pair().qkv;
+  const auto factor = [&](std::vector<ir::Axis> axes, double seed) {
+    std::vector<float> all;
+    for (const int number : numbers) {
+      const std::vector<float> one = waves(ir::Shape{DType::f32, axes}.count(), seed + 10.0 * number);
+      all.insert(all.end(), one.begin(), one.end());
+    }
+    if (side_by_side) axes.insert(axes.begin(), {kAdaptersAxis, std::ssize(numbers)});
+    return f32(axes, all);
+  };
+  const std::vector<std::pair<std::string, int64_t>> parts = {{"q_proj", 2}, {"v_proj", 1}};
+  for (const auto& [name, count] : parts)
+    out.lora.push_back({factor({{"embed", 4}, {"rank", 2}}, 0.2),
+                        factor({{"rank", 2}, {"heads", 2}, {"qkv", count}, {"width", 3}}, 0.3), name, 0.5});
+  return out;
+}
+
+TEST_CASE("with several adapters each row has what it has with its own alone, or without one") {
+  DefaultInterpreter use;
+  const Array x = f32({{"batch", 1}, {"pos", 4}, {"embed", 4}}, waves(16, 0.7));
+  const std::vector<int32_t> chosen = {1, -1, 2, 0};
+  const auto together = jit([](const Linear& linear, const Array& rows, const Array& adapter) {
+    const AdapterOfRow of_row(adapter);
+    return linear(rows);
+  });
+  const Array all = together(adapted_qkv({0, 1, 2}, true), x, i32({{"batch", 1}, {"pos", 4}}, chosen));
+  for (int64_t row = 0; row < 4; ++row) {
+    const int32_t number = chosen[static_cast<size_t>(row)];
+    const Linear alone = number < 0 ? pair().qkv : adapted_qkv({number}, false);
+    CHECK(same_bits(slice(all, "pos", row, 1), slice(alone(x), "pos", row, 1)));
+    CHECK_FALSE(same_bits(slice(all, "pos", row, 1), slice(adapted_qkv({3}, false)(x), "pos", row, 1)));
+  }
+}
+
+TEST_CASE("several adapters, and nothing that says which: an error") {
+  DefaultInterpreter use;
+  CHECK_THROWS_AS(adapted_qkv({0, 1}, true)(f32({{"pos", 1}, {"embed", 4}}, waves(4, 0))), TraceError);
+  std::vector<AdaptedMatrix> matrices;
+  const Pair all = with_lora(pair(), {.rank = 2, .targets = {}, .adapters = 3}, make_key(3), matrices);
+  CHECK(all.down.lora[0].a.shape().str() == "f32[layers:2, adapters:3, mlp:6, rank:2]");
+  CHECK(all.down.lora[0].b.shape().str() == "f32[layers:2, adapters:3, rank:2, embed:4]");
 }
 
 }  // namespace

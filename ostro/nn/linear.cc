@@ -1,5 +1,9 @@
 #include "ostro/nn/linear.h"
 
+#include <algorithm>
+
+#include "ostro/nn/adapter_of_row.h"
+
 namespace ostro::nn {
 
 DType read_dtype(const Array& parameter, const Array& scales) {
@@ -37,13 +41,29 @@ std::string Fused::text() const {
 
 namespace {
 
-// y + scale * (x a) b, in the dtype of y. The parts of a fused weight that have no adapter are unchanged.
+// The adapter of each row of x, whose axes are those of x but the `in`.
+Array adapters_of(const Array& x, const Axes& in, Loc loc) {
+  std::vector<Axis> rows;
+  for (const Axis& axis : x.shape().axes)
+    if (std::find(in.begin(), in.end(), axis.name) == in.end()) rows.push_back(axis);
+  return broadcast_to(AdapterOfRow::current(loc), rows, loc);
+}
+
+// y + scale * (x a) b, in the dtype of y. The parts of a fused weight that have no adapter are unchanged, and
+// so are rows without one.
 Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
+  const bool several = linear.lora[0].a.shape().has(kAdaptersAxis);
+  const Array chosen = several ? adapters_of(x, linear.in, loc) : Array();
+  const auto times = [&](const Array& rows, const Array& factor, const Axes& over, DType dtype) {
+    return several ? expert_dot(rows, factor, kAdaptersAxis, chosen, over, dtype, loc)
+                   : dot(rows, factor, over, dtype, loc);
+  };
   const auto added = [&](const Array& part, const LowRank& p) {
-    const Array low = dot(x, p.a, linear.in, x.dtype(), loc);
-    const Array z = cast(dot(low, p.b, kRankAxis, y.dtype(), loc), DType::f32, loc);
+    const Array low = times(x, p.a, linear.in, x.dtype());
+    const Array z = cast(times(low, p.b, {kRankAxis}, y.dtype()), DType::f32, loc);
     const Array more = Operand(z, loc) * Operand(p.scale, loc);
-    return cast(Operand(cast(part, DType::f32, loc), loc) + Operand(more, loc), y.dtype(), loc);
+    const Array sum = cast(Operand(cast(part, DType::f32, loc), loc) + Operand(more, loc), y.dtype(), loc);
+    return several ? select(Operand(chosen, loc) >= Operand(0, loc), sum, part) : sum;
   };
   if (linear.fused.axis.empty()) return added(y, linear.lora[0]);
   std::vector<int64_t> counts;

@@ -31,10 +31,14 @@ inline constexpr const char* kLayersAxis = "layers";
 // The inner axis of an adapter.
 inline constexpr const char* kRankAxis = "rank";
 
+// The first axis, behind that of layers, of the factors of several adapters that lie side by side: each row
+// then has one of them or none (AdapterOfRow).
+inline constexpr const char* kAdaptersAxis = "adapters";
+
 // A low-rank addition to one of the matrices of a Linear (LoRA): scale * (x a) b.
 struct LowRank {
-  Array a;           // [in..., rank]
-  Array b;           // [rank, out...]; of a fused weight, its part of the axis
+  Array a;           // [in..., rank], or [adapters, in..., rank]
+  Array b;           // [rank, out...]; of a fused weight, its part of the axis; or [adapters, rank, out...]
   std::string name;  // Fused::Part::name
   double scale = 1;
   OSTRO_FIELDS(a, b)

@@ -155,7 +155,8 @@ RunningRequest* EngineThread::take(Job job) {
   for (auto one = before; one != requests_.end(); ++one)
     if (one->key() == job.key) one->set_ahead(std::max<size_t>(one->ahead(), 1) - 1);
   if (job.exchange->is_gone()) return nullptr;
-  return &*requests_.emplace(before, model_, receipts_, std::move(job));
+  ServedModel& model = job.model != nullptr ? *job.model : model_;
+  return &*requests_.emplace(before, model, receipts_, std::move(job));
 }
 
 bool EngineThread::admit() {

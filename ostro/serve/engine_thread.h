@@ -1,9 +1,10 @@
-// EngineThread: the one thread that runs the model: a scheduler of many requests. Each step of the model
-// takes the next token of every answer that is being made, then pieces of prompts in the order in which their
-// answers began, as many rows as keep a step short. Keys take turns at the sequences that become free
-// (KeyTurns), and each has at most its share of them. A client that has left is dropped, while it waits and
-// between steps. Where memory of keys and values runs out, the answer that began last is put back and run
-// again later. What waits or runs for longer than it may is ended between steps (TimeLimits).
+// EngineThread: the one thread that runs the model, or models that share its rows: a scheduler of many
+// requests. Each step of the model takes the next token of every answer that is being made, then pieces of
+// prompts in the order in which their answers began, as many rows as keep a step short. Keys take turns at
+// the sequences that become free (KeyTurns), and each has at most its share of them. A client that has left
+// is dropped, while it waits and between steps. Where memory of keys and values runs out, the answer that
+// began last is put back and run again later. What waits or runs for longer than it may is ended between
+// steps (TimeLimits).
 //
 // A request for embeddings may have thousands of texts. It has one at a time while others wait, and stands
 // behind all of these of its key when that is done; where nothing waits it has as many as fill a step. Those
@@ -30,8 +31,9 @@ namespace ostro::serve {
 struct Job {
   std::shared_ptr<http::Exchange> exchange;
   std::shared_ptr<const Ask> ask;
-  std::shared_ptr<void> held;  // released when the job is over, however it ends
-  std::string key = {};        // whose share it takes; "": all requests are of one owner
+  std::shared_ptr<void> held;    // released when the job is over, however it ends
+  std::string key = {};          // whose share it takes; "": all requests are of one owner
+  ServedModel* model = nullptr;  // that it asks, of those whose rows the thread runs; null: the thread's own
 };
 
 struct EngineLimits {
@@ -47,7 +49,8 @@ class RunningRequest;
 
 class EngineThread {
  public:
-  // The model and the maker must outlive it. The model's runner says how many answers run at a time.
+  // The model, all that share its rows (ServedModel::rows), and the maker must outlive it. The model's runner
+  // says how many answers run at a time.
   EngineThread(ServedModel& model, ReceiptMaker& receipts, const EngineLimits& limits);
   // Ends the requests that run and those that wait, with an error.
   ~EngineThread();

@@ -118,18 +118,27 @@ Status ModelServer::replace(Models models) {
   for (const auto& model : models) RETURN_IF_ERROR(model->runner->prepare());
   auto next = std::make_shared<Serving>();
   for (auto& model : models) {
-    auto thread = std::make_unique<EngineThread>(*model, *receipts_,
-                                                 EngineLimits{.waiting = limits_.waiting,
-                                                              .step_seconds = limits_.step_seconds,
-                                                              .metrics = metrics_,
-                                                              .key_share = limits_.key_share,
-                                                              .times = limits_.times});
+    const auto sharing = std::find_if(next->engines.begin(), next->engines.end(), [&](const Engine& one) {
+      return model->rows != nullptr && one.model->rows == model->rows;
+    });
+    auto thread = sharing != next->engines.end()
+                      ? sharing->thread
+                      : std::make_shared<EngineThread>(*model, *receipts_,
+                                                       EngineLimits{.waiting = limits_.waiting,
+                                                                    .step_seconds = limits_.step_seconds,
+                                                                    .metrics = metrics_,
+                                                                    .key_share = limits_.key_share,
+                                                                    .times = limits_.times});
     next->engines.push_back({std::move(model), std::move(thread)});
   }
   const std::lock_guard lock(serving_mutex_);
   if (serving_ != nullptr) earlier_.push_back(std::move(serving_));
   serving_ = std::move(next);
   return {};
+}
+
+ModelServer::Serving::~Serving() {
+  for (Engine& one : engines) one.thread.reset();
 }
 
 const ModelServer::Engine* ModelServer::Serving::find(const std::string& name) const {
@@ -274,7 +283,8 @@ void ModelServer::read_requests() {
     auto ask = std::make_shared<const Ask>(std::move(asked));
     // The request holds its place among those that are taken, and its model.
     auto held = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(one->held, use);
-    if (const auto refused = engine->thread->push({one->exchange, std::move(ask), std::move(held), one->key}))
+    if (const auto refused = engine->thread->push(
+            {one->exchange, std::move(ask), std::move(held), one->key, engine->model.get()}))
       one->exchange->answer(error_response(*refused));
   }
 }

@@ -2,7 +2,7 @@
 // (docs/guide/serve.md).
 //
 // Threads: those of HTTP, two that read requests and make tokens of them, and one for each
-// model, that runs it.
+// model, or models that share their rows, that runs it.
 // Requests are accepted before the model is there: /health then says ok, and requests that need the model are
 // answered with 503. Call start, serve, drain and the destructor from one thread.
 #pragma once
@@ -62,13 +62,14 @@ class ModelServer {
 
   struct Engine {
     std::unique_ptr<ServedModel> model;
-    std::unique_ptr<EngineThread> thread;  // that runs it
+    std::shared_ptr<EngineThread> thread;  // that runs it, and all models with the same rows
   };
   // What is served together, and the requests that have some of it.
   struct Serving {
     std::vector<Engine> engines;
     std::atomic<int64_t> requests = 0;
 
+    ~Serving();  // threads end before any model
     const ModelFacts& facts() const { return engines[0].model->facts; }
     // The one of this name; of none: the first. Null: there is no such model.
     const Engine* find(const std::string& name) const;

@@ -395,13 +395,16 @@ Result<OpenedModel> open_source(io::FileSystem& fs, const Source& source, const 
 
 }  // namespace
 
-std::optional<models::LayerFunctions> layers_of(const LoadedModel& model) {
+std::optional<models::LayerFunctions> layers_of(const LoadedModel& model, int64_t adapters) {
   const auto* decoder =
       models::model_options_as<models::DecoderOptions, models::Decoder>(model.config.model_options());
   if (decoder == nullptr) return {};
-  return models::decoder_by_layer(
-      decoder->for_evaluation(), static_cast<int64_t>(model.tokenizer->vocab_size()),
-      train::precision(model.config), train::lora_spec(model.config.adapter), model.functions.paths);
+  auto lora = train::lora_spec(model.config.adapter);
+  OSTRO_CHECK(adapters == 0 || lora, "{} adapters of a model that has none", adapters);
+  if (lora) lora->adapters = adapters;
+  return models::decoder_by_layer(decoder->for_evaluation(),
+                                  static_cast<int64_t>(model.tokenizer->vocab_size()),
+                                  train::precision(model.config), lora, model.functions.paths);
 }
 
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config) {

@@ -20,7 +20,8 @@ struct OpenedModel {
 };
 
 // The model's parts, of parameters in the order of model.functions.paths. Nothing: it is no decoder.
-std::optional<models::LayerFunctions> layers_of(const LoadedModel& model);
+// `adapters`: the parts of so many models at once that differ in their adapters alone (nn::kAdaptersAxis).
+std::optional<models::LayerFunctions> layers_of(const LoadedModel& model, int64_t adapters = 0);
 
 // Opens a model as load_model does, but reads no file of a parameter. `check`, if given, may read them; its
 // error counts as damage of the checkpoint, so an older one may be taken as in load_model. Errors:

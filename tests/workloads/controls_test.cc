@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ostro/serve/model/adapter_rows.h"
 #include "ostro/trace/ops.h"
 #include "together.h"
 
@@ -12,7 +13,7 @@ using serve::Alone;
 using serve::Kept;
 
 const Weights& dense() {
-  static const Weights weights(kinds()[0], Numbers::kF32, false);
+  static const Weights weights(kinds()[0], Numbers::kF32, 0);
   return weights;
 }
 
@@ -123,6 +124,24 @@ class NeighboursRow final : public serve::ForwardingRunner {
     return rows;
   }
 };
+
+TEST_CASE("rows with the adapter of another request are found") {
+  const Weights one(kinds()[0], Numbers::kF32, 1), other(kinds()[0], Numbers::kF32, 2);
+  std::vector<Arrival> asked = arrivals(6, 20);
+  for (size_t i = 0; i < asked.size(); ++i) asked[i].adapter = static_cast<int>(i % 3);
+  const auto wrong_of = [&](std::vector<serve::ServedModel> models) {
+    Alone alone[] = {Alone(dense().served({})), Alone(one.served({})), Alone(other.served({}))};
+    Together together(std::move(models), 0.05);
+    const std::vector<Json> made = together.answers(asked);
+    int out = 0;
+    for (size_t i = 0; i < made.size(); ++i) out += made[i] != alone[i % 3].choices(asked[i].ask.dump());
+    return out;
+  };
+  CHECK(wrong_of(Weights::served_together({&one, &other}, kSetting)) == 0);
+  std::vector<serve::ServedModel> models = Weights::served_together({&one, &other}, kSetting);
+  models[1].runner = std::make_unique<serve::AdapterRows>(models[1].rows, 1, "");
+  CHECK(wrong_of(std::move(models)) == 2);
+}
 
 TEST_CASE("logits of a neighbour's row are found") {
   serve::ServedModel model = dense().served(kSetting);

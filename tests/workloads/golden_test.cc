@@ -23,17 +23,15 @@ std::vector<Arrival> golden_arrivals(uint32_t seed) {
 struct Golden {
   size_t kind;
   Numbers numbers;
-  bool adapted;
+  int adapter;
 };
-constexpr Golden kModels[] = {{0, Numbers::kF32, true},
-                              {2, Numbers::kBf16, false},
-                              {3, Numbers::kInt8, false},
-                              {4, Numbers::kBf16, false}};
+constexpr Golden kModels[] = {
+    {0, Numbers::kF32, 1}, {2, Numbers::kBf16, 0}, {3, Numbers::kInt8, 0}, {4, Numbers::kBf16, 0}};
 
 std::string golden_hash(const Setting& setting) {
   Sha256 hash;
   for (const Golden& one : kModels) {
-    const Weights weights(kinds()[one.kind], one.numbers, one.adapted);
+    const Weights weights(kinds()[one.kind], one.numbers, one.adapter);
     Together together(weights.served(setting), 0.05);
     for (const Json& choices : together.answers(golden_arrivals(static_cast<uint32_t>(one.kind) + 1)))
       hash.update(choices.dump() + "\n");

@@ -8,6 +8,7 @@
 #include "ostro/interp/engine/engine.h"
 #include "ostro/models/decoder/by_layer.h"
 #include "ostro/models/decoder/decoder_for_test.h"
+#include "ostro/serve/model/adapter_rows.h"
 #include "ostro/serve/model_for_test.h"
 
 namespace ostro::workloads {
@@ -56,22 +57,29 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-Weights::Weights(const Kind& kind, Numbers numbers, bool adapted) {
-  const int64_t vocab = serve::test_tokenizer()->vocab_size();
-  const nn::Precision precision = precision_of(numbers);
-  std::optional<nn::LoraSpec> lora;
-  if (adapted) lora = nn::LoraSpec{.rank = 3, .scale = 0.7, .targets = {}};
-  functions_ = models::model_functions<Decoder>(kind.options, vocab, precision, lora);
-  layers_ = models::decoder_by_layer(kind.options, vocab, precision, lora, functions_.paths);
+models::LayerFunctions Weights::layers(int64_t adapters) const {
+  std::optional<nn::LoraSpec> lora = lora_;
+  if (lora) lora->adapters = adapters;
+  return models::decoder_by_layer(kind_.options, serve::test_tokenizer()->vocab_size(), precision_, lora,
+                                  functions_.paths);
+}
+
+Weights::Weights(const Kind& kind, Numbers numbers, int adapter)
+    : kind_(kind), precision_(precision_of(numbers)) {
+  if (adapter > 0) lora_ = nn::LoraSpec{.rank = 3, .scale = 0.7, .targets = {}};
+  functions_ = models::model_functions<Decoder>(kind.options, serve::test_tokenizer()->vocab_size(),
+                                                precision_, lora_);
+  layers_ = layers(0);
   test::DefaultInterpreter use;
-  const auto init = jit([this](const Array& key) {
+  const auto init = jit([this, adapter](const Array& key) {
     Arrays leaves = functions_.init(key);
     for (size_t i = 0; i < leaves.size(); ++i) {
       const std::string& path = functions_.paths[i];
       const bool begins_alike = path.find("norm") != std::string::npos ||
                                 path.find("bias") != std::string::npos || nn::is_adapter(path);
+      const std::string name = path + (nn::is_adapter(path) && adapter > 1 ? std::to_string(adapter) : "");
       if (begins_alike)
-        leaves[i] = leaves[i] + random_normal(fold_in(key, path), leaves[i].shape().axes) * 0.3;
+        leaves[i] = leaves[i] + random_normal(fold_in(key, name), leaves[i].shape().axes) * 0.3;
     }
     return leaves;
   });
@@ -118,6 +126,31 @@ serve::ServedModel Weights::served(const Setting& setting,
   out.store = std::make_shared<infer::WeightStore>(std::move(reader.value()), functions_.shapes, layers_,
                                                    setting.keep_bytes);
   out.runner = infer::LayerRows::streamed(std::move(model), *out.store, *out.engine, setting.limits).value();
+  return out;
+}
+
+std::vector<serve::ServedModel> Weights::served_together(const std::vector<const Weights*>& adapted,
+                                                         const Setting& setting) {
+  const Weights& first = *adapted[0];
+  const auto engine = engine_of(setting);
+  std::vector<runtime::Buffer> values;
+  for (size_t i = 0; i < first.values_.size(); ++i) {
+    std::vector<runtime::Buffer> factors;
+    for (const Weights* one : adapted) factors.push_back(one->values_[i]);
+    const bool is_factor = nn::is_adapter(first.functions_.paths[i]);
+    values.push_back(is_factor ? serve::side_by_side(std::move(factors)).value() : factors[0]);
+  }
+  const std::shared_ptr<infer::LayerRows> rows =
+      infer::LayerRows::create({first.functions_, first.layers(std::ssize(adapted)), {}, std::ssize(adapted)},
+                               std::move(values), *engine, setting.limits)
+          .value();
+  std::vector<serve::ServedModel> out;
+  for (int32_t adapter = infer::LayerRows::kNoAdapter; adapter < std::ssize(adapted); ++adapter) {
+    out.push_back(serve::test_model(kContext));
+    out.back().engine = engine;
+    out.back().runner = std::make_unique<serve::AdapterRows>(rows, adapter, "");
+    out.back().rows = rows;
+  }
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,19 +39,27 @@ struct Setting {
   infer::RowLimits limits = {kContext, 1, 64};
 };
 
-// Random parameters, also where a model begins with 0 or 1. With an adapter, its product is not zero. The
-// tokens are those of serve::test_tokenizer(). Thread-safe; outlives what it serves.
+// Random parameters, also where a model begins with 0 or 1. `adapter`: 0, none; 1, 2, ...: others, of one
+// shape, whose products are not zero, on the same base. The tokens are those of serve::test_tokenizer().
+// Thread-safe; outlives what it serves.
 class Weights {
  public:
-  Weights(const Kind& kind, Numbers numbers, bool adapted);
+  Weights(const Kind& kind, Numbers numbers, int adapter);
 
   // `change` may plant a fault into the layers.
   serve::ServedModel served(const Setting& setting,
                             const std::function<void(models::LayerFunctions&)>& change = {}) const;
+  // The base, then the model with each of these adapters, whose rows go through the layers together.
+  static std::vector<serve::ServedModel> served_together(const std::vector<const Weights*>& adapted,
+                                                         const Setting& setting);
 
  private:
+  models::LayerFunctions layers(int64_t adapters) const;
   void save();
 
+  Kind kind_;
+  nn::Precision precision_;
+  std::optional<nn::LoraSpec> lora_;
   models::ModelFunctions functions_;
   models::LayerFunctions layers_;
   std::vector<runtime::Buffer> values_;

@@ -21,14 +21,25 @@ class CountingRunner final : public serve::ForwardingRunner {
   std::function<void()> before_step_;
 };
 
+std::vector<serve::ServedModel> list_of(serve::ServedModel model) {
+  std::vector<serve::ServedModel> out;
+  out.push_back(std::move(model));
+  return out;
+}
+
 }  // namespace
 
-Together::Together(serve::ServedModel model, double step_seconds, ChangeAsk change)
-    : change_(std::move(change)), served_(counting(std::move(model)), kMostWaiting, step_seconds) {}
+Together::Together(std::vector<serve::ServedModel> models, double step_seconds, ChangeAsk change)
+    : change_(std::move(change)),
+      models_(counting(std::move(models))),
+      served_(std::move(models_[0]), kMostWaiting, step_seconds) {}
 
-serve::ServedModel Together::counting(serve::ServedModel model) {
-  model.runner = std::make_unique<CountingRunner>(std::move(model.runner), [this] { on_step(); });
-  return model;
+Together::Together(serve::ServedModel model, double step_seconds, ChangeAsk change)
+    : Together(list_of(std::move(model)), step_seconds, std::move(change)) {}
+
+std::vector<serve::ServedModel> Together::counting(std::vector<serve::ServedModel> models) {
+  models[0].runner = std::make_unique<CountingRunner>(std::move(models[0].runner), [this] { on_step(); });
+  return models;
 }
 
 void Together::on_step() {
@@ -60,12 +71,15 @@ void Together::begin(const std::vector<Arrival>& arrivals) {
       fields["stream"] = true;
       fields.erase("echo");
     }
-    serve::ParsedAsk parsed = serve::parse_completion(served_.model, fields.dump());
+    // The one model of a Together is that of all arrivals.
+    const auto place = static_cast<size_t>(models_.size() > 1 ? arrival.adapter : 0);
+    serve::ServedModel& model = place == 0 ? served_.model : models_[place];
+    serve::ParsedAsk parsed = serve::parse_completion(model, fields.dump());
     REQUIRE_MESSAGE(std::holds_alternative<serve::Ask>(parsed), fields.dump());
     serve::Ask& ask = std::get<serve::Ask>(parsed);
     ask.metrics = served_.metrics;
     if (change_) change_(ask, waiting.size());
-    one.job = {one.exchange, std::make_shared<const serve::Ask>(std::move(ask)), nullptr};
+    one.job = {one.exchange, std::make_shared<const serve::Ask>(std::move(ask)), nullptr, "", &model};
     waiting.push_back(std::move(one));
   }
   const std::lock_guard lock(mutex_);

@@ -17,6 +17,8 @@ using ChangeAsk = std::function<void(serve::Ask& ask, size_t place)>;
 class Together {
  public:
   Together(serve::ServedModel model, double step_seconds, ChangeAsk change = {});
+  // Models that share their rows; an arrival asks the one at the place of its adapter.
+  Together(std::vector<serve::ServedModel> models, double step_seconds, ChangeAsk change = {});
 
   // The choices of each request, in their order; null for those whose clients leave. May be called again,
   // when what was kept of the requests before is still there.
@@ -36,7 +38,7 @@ class Together {
     bool stays = true;
   };
 
-  serve::ServedModel counting(serve::ServedModel model);
+  std::vector<serve::ServedModel> counting(std::vector<serve::ServedModel> models);
   void on_step();               // on the engine's thread
   void push_until(size_t end);  // needs the lock
 
@@ -45,7 +47,8 @@ class Together {
   std::vector<Waiting> waiting_;
   size_t pushed_ = 0;
   int64_t steps_ = 0;
-  serve::Served served_;  // the last: its thread calls on_step()
+  std::vector<serve::ServedModel> models_;  // but the first, which is that of served_, and moved from here
+  serve::Served served_;                    // the last: its thread calls on_step()
 };
 
 }  // namespace ostro::workloads

@@ -52,10 +52,12 @@ std::string Workload::text() const {
     return s.interpreted ? std::string("interpreted")
                          : fmt::format("{}, {} threads{}", s.isa, s.threads, s.streamed ? ", streamed" : "");
   };
-  return fmt::format("{} {}{}, {} requests, {}, {} sequences, {} rows, {} pages: together {}, alone {}",
-                     kinds()[kind].name, word_of(numbers), has_adapter ? " with an adapter" : "",
-                     arrivals.size(), kMemory[static_cast<size_t>(memory)], together.limits.sequences,
-                     together.limits.rows, together.limits.pages, of(together), of(alone));
+  return fmt::format(
+      "{} {}{}, {} requests, {}, {} sequences, {} rows, {} pages: together {}, alone {}", kinds()[kind].name,
+      word_of(numbers),
+      adapters == 0 ? "" : fmt::format(" with {} adapters{}", adapters, shares_steps ? " in one runner" : ""),
+      arrivals.size(), kMemory[static_cast<size_t>(memory)], together.limits.sequences, together.limits.rows,
+      together.limits.pages, of(together), of(alone));
 }
 
 Json draw_ask(std::mt19937& draw, const Size& size, std::vector<std::vector<int32_t>>& earlier) {
@@ -96,11 +98,12 @@ Workload draw_workload(std::mt19937& draw, int number, const Size& size) {
   out.kind = static_cast<size_t>(group) % kinds().size();
   const auto& numbers = kinds()[out.kind].numbers;
   out.numbers = numbers[static_cast<size_t>(group) / kinds().size() % numbers.size()];
-  out.has_adapter = one_in(draw, 3);
+  if (number % 3 == 1) out.adapters = static_cast<int>(between(draw, 1, 2));
+  out.shares_steps = out.adapters > 0 && (number / 3 + number / 12) % 2 == 1;  // with memory of every kind
   out.together.limits = limits_of(out.memory, draw);
   out.together.isa = drawn_isa(draw);
   out.together.threads = static_cast<int>(between(draw, 1, 2));
-  out.together.streamed = one_in(draw, 3);
+  out.together.streamed = !out.shares_steps && one_in(draw, 3);
   out.together.keep_bytes = one_in(draw, 2) ? 0 : 20'000;
   out.step_seconds = one_in(draw, 2) ? 1e-6 : 1e6;  // least and most rows of prompts
   out.alone.isa = drawn_isa(draw);
@@ -109,14 +112,15 @@ Workload draw_workload(std::mt19937& draw, int number, const Size& size) {
   if (out.alone.interpreted) bound = {std::min<int64_t>(size.requests, 6), 150, 6, 400};
   if (out.memory == Memory::kTooSmall) bound.answer = bound.long_answer;
   const int64_t count = spread(draw, bound.requests);
-  std::vector<std::vector<int32_t>> earlier, adapted;
+  // With shared steps, what is kept for one adapter must not reach another that begins alike.
+  std::map<int, std::vector<std::vector<int32_t>>> earlier;
   int64_t step = 0, tokens = 0;
   for (int64_t i = 0; i < count; ++i) {
     Arrival one;
-    one.adapted = out.has_adapter && one_in(draw, 3);
+    if (out.adapters > 0 && one_in(draw, 2)) one.adapter = static_cast<int>(between(draw, 1, out.adapters));
     Size left = bound;
     left.prompt = std::clamp<int64_t>(bound.prompt_tokens - tokens, 8, bound.prompt);
-    one.ask = draw_ask(draw, left, one.adapted ? adapted : earlier);
+    one.ask = draw_ask(draw, left, earlier[out.shares_steps ? 0 : one.adapter]);
     for (const Json& ids : one.ask["prompt"]) tokens += static_cast<int64_t>(ids.size());
     if (one_in(draw, 2)) step += between(draw, 0, 6);
     one.step = step;

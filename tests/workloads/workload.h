@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 struct Arrival {
   Json ask;
   int64_t step = 0;
-  bool adapted = false;   // to the model with the adapter
+  int adapter = 0;        // to the model with this adapter of Weights; 0: none
   int leaves_after = -1;  // pieces of its answer, after which the client leaves; -1: it stays
 };
 
@@ -33,7 +33,8 @@ struct Size {
 struct Workload {
   size_t kind = 0;  // of kinds()
   Numbers numbers = Numbers::kF32;
-  bool has_adapter = false;
+  int adapters = 0;
+  bool shares_steps = false;  // the model and those with its adapters; else each has a runner of its own
   Memory memory = Memory::kNothingKept;
   Setting together, alone;
   double step_seconds = 0.05;
@@ -42,9 +43,9 @@ struct Workload {
   std::string text() const;  // the settings, for a test's message
 };
 
-// Draws everything but the kind and the numbers, which follow from `number` so that neighbours share weights;
-// every kind is reached within 4 * 16 numbers. The reference (`alone`) runs on another instruction set, with
-// one thread; one in six is interpreted, and then small.
+// Draws everything but the kind, the numbers and who has adapters, which follow from `number`, so that
+// neighbours share weights; every kind is reached within 4 * 16 numbers. The reference (`alone`) runs on
+// another instruction set, with one thread; one in six is interpreted, and then small.
 Workload draw_workload(std::mt19937& draw, int number, const Size& size);
 
 // One request. `earlier`: prompts with which it may share its beginning; its own are appended.

@@ -1,8 +1,8 @@
 // Drawn workloads: each request gets among others the bytes and the bits of log-probabilities that it gets
 // alone, on another instruction set or in the interpreter, whatever the settings.
-#include <algorithm>
+#include <deque>
 #include <map>
-#include <optional>
+#include <tuple>
 
 #include "ostro/base/test_size.h"
 #include "together.h"
@@ -13,37 +13,40 @@ namespace {
 using serve::Alone;
 using serve::Kept;
 
-// The same weights with and without the adapter, which are made once.
-const Weights& weights_of(size_t kind, Numbers numbers, bool adapted) {
-  static std::map<std::tuple<size_t, Numbers, bool>, Weights> made;
-  const std::tuple key{kind, numbers, adapted};
-  if (!made.contains(key)) made.try_emplace(key, kinds()[kind], numbers, adapted);
+// The weights of a kind with each adapter, which are made once.
+const Weights& weights_of(size_t kind, Numbers numbers, int adapter) {
+  static std::map<std::tuple<size_t, Numbers, int>, Weights> made;
+  const std::tuple key{kind, numbers, adapter};
+  if (!made.contains(key)) made.try_emplace(key, kinds()[kind], numbers, adapter);
   return made.at(key);
 }
 
 struct Seen {
-  int64_t answers = 0, tokens = 0, reused = 0, preempted = 0;
+  int64_t answers = 0, tokens = 0, reused = 0, preempted = 0, shared = 0;
 };
 
-// One model of a workload, and what its requests get alone.
+// One runner of a workload, and what requests to each of its models get alone.
 class Side {
  public:
-  Side(const Workload& w, bool adapted)
-      : alone_(weights_of(w.kind, w.numbers, adapted).served(w.alone)),
-        together_(serve::with_kept(weights_of(w.kind, w.numbers, adapted).served(w.together),
-                                   w.memory == Memory::kNothingKept ? Kept::kNone : Kept::kOwn),
-                  w.step_seconds) {
+  // `adapters`: the models that it has, in order.
+  Side(const Workload& w, const std::vector<int>& adapters)
+      : together_(models_of(w, adapters), w.step_seconds) {
+    for (const int adapter : adapters)
+      alone_.try_emplace(adapter, weights_of(w.kind, w.numbers, adapter).served(w.alone));
     for (const Arrival& one : w.arrivals)
-      if (one.adapted == adapted) arrivals_.push_back(one);
+      if (alone_.contains(one.adapter)) arrivals_.push_back(one);
   }
 
-  void begin() { together_.begin(arrivals_); }
+  void begin(Seen& seen) {
+    together_.begin(arrivals_);
+    if (alone_.size() > 1) seen.shared += std::ssize(arrivals_);
+  }
   int wrong(Seen& seen) {
     int out = 0;
     const std::vector<Json> made = together_.finish();
     for (size_t i = 0; i < made.size(); ++i) {
       if (made[i].is_null()) continue;
-      out += made[i] != alone_.choices(arrivals_[i].ask.dump());
+      out += made[i] != alone_.at(arrivals_[i].adapter).choices(arrivals_[i].ask.dump());
       seen.answers += static_cast<int64_t>(made[i].size());
     }
     return out;
@@ -58,23 +61,40 @@ class Side {
   }
 
  private:
-  Alone alone_;
+  static std::vector<serve::ServedModel> models_of(const Workload& w, const std::vector<int>& adapters) {
+    std::vector<serve::ServedModel> made, out;
+    if (adapters.size() > 1) {
+      std::vector<const Weights*> adapted;
+      for (size_t i = 1; i < adapters.size(); ++i)
+        adapted.push_back(&weights_of(w.kind, w.numbers, adapters[i]));
+      made = Weights::served_together(adapted, w.together);
+    } else {
+      made.push_back(weights_of(w.kind, w.numbers, adapters[0]).served(w.together));
+    }
+    for (serve::ServedModel& model : made)
+      out.push_back(
+          serve::with_kept(std::move(model), w.memory == Memory::kNothingKept ? Kept::kNone : Kept::kOwn));
+    return out;
+  }
+
+  std::map<int, Alone> alone_;  // by adapter
   Together together_;
   std::vector<Arrival> arrivals_;
 };
 
 void run(const Workload& w, Seen& seen) {
-  Side plain(w, false);
-  std::optional<Side> adapted;
-  if (w.has_adapter) adapted.emplace(w, true);
+  std::vector<int> all;
+  for (int adapter = 0; adapter <= w.adapters; ++adapter) all.push_back(adapter);
+  std::deque<Side> sides;
+  if (w.shares_steps)
+    sides.emplace_back(w, all);
+  else
+    for (const int adapter : all) sides.emplace_back(w, std::vector{adapter});
   for (int turn = 0; turn < (w.memory == Memory::kWarm ? 2 : 1); ++turn) {
-    plain.begin();
-    if (adapted) adapted->begin();
-    CHECK(plain.wrong(seen) == 0);
-    if (adapted) CHECK(adapted->wrong(seen) == 0);
+    for (Side& side : sides) side.begin(seen);
+    for (Side& side : sides) CHECK(side.wrong(seen) == 0);
   }
-  plain.check_counts(w.memory, seen);
-  if (adapted) adapted->check_counts(w.memory, seen);
+  for (const Side& side : sides) side.check_counts(w.memory, seen);
 }
 
 TEST_CASE("requests of drawn workloads get together what each gets alone, bit for bit") {
@@ -89,9 +109,11 @@ TEST_CASE("requests of drawn workloads get together what each gets alone, bit fo
     INFO("workload ", i, ": ", w.text());
     run(w, seen);
   }
-  MESSAGE(workloads, " workloads, ", seen.answers, " answers, ", seen.tokens, " tokens made; ", seen.reused,
-          " tokens of prompts reused, ", seen.preempted, " answers put back");
+  MESSAGE(workloads, " workloads, ", seen.answers, " answers, ", seen.tokens, " tokens made; ", seen.shared,
+          " requests to runners with several adapters, ", seen.reused, " tokens of prompts reused, ",
+          seen.preempted, " answers put back");
   CHECK(seen.reused > 0);
+  CHECK(seen.shared > 0);
   if (test_size() != TestSize::kSample) CHECK(seen.preempted > 0);  // few and short ones may not need it
 }
 
@@ -112,7 +134,7 @@ TEST_CASE(
     "texts that need more pages than there are, by both ways to reach pages, and again with kept ones") {
   for (const size_t kind : {size_t{1}, kinds().size() - 1}) {
     CAPTURE(kinds()[kind].name);
-    const Weights& weights = weights_of(kind, Numbers::kBf16, false);
+    const Weights& weights = weights_of(kind, Numbers::kBf16, 0);
     Alone alone(weights.served({}));
     Together together(weights.served({.threads = 2, .limits = {384, 4, 64, 4}}), 0.05);
     const Arrival ask{crowded_ask(together.model())};

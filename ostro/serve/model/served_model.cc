@@ -6,8 +6,10 @@
 #include "ostro/base/machine.h"
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"
+#include "ostro/infer/decode_program.h"
 #include "ostro/infer/generate.h"
-#include "ostro/infer/layer_rows.h"
+#include "ostro/serve/model/adapter_rows.h"
+#include "ostro/serve/model/shared_rows.h"
 #include "ostro/tokenizer/model/text_ends.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/trained/opened_model.h"
@@ -76,6 +78,22 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
       });
 }
 
+// A model whose sequences go through `rows`, with this adapter of them.
+Result<std::unique_ptr<ServedModel>> served_by_rows(
+    const Context& context, std::shared_ptr<runtime::Engine> engine, trained::LoadedModel loaded,
+    const std::string& checkpoint, const trained::UseOptions& use,
+    const std::shared_ptr<infer::LayerRows>& rows, int32_t adapter) {
+  return served_by(
+      context, std::move(engine), std::move(loaded), checkpoint, use,
+      [&](ServedModel& out, trained::LoadedModel& model, const numerics::LeafTable& leaves) -> Status {
+        ASSIGN_OR_RETURN(std::string program,
+                         infer::forward_hash(model.functions, rows->limits().positions, leaves));
+        out.runner = std::make_unique<AdapterRows>(rows, adapter, std::move(program));
+        out.rows = rows;
+        return {};
+      });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
@@ -100,27 +118,50 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
   release_kept_memory();  // of what was read piece by piece
   const std::string state = base.parameters.name;
   std::vector<trained::LoadedModel> with;
+  std::vector<std::string> hashes;
+  std::vector<RowGroup> groups;
   if (!adapters.empty()) {
     for (const NamedAdapter& one : adapters) {
       ASSIGN_OR_RETURN(trained::LoadedModel loaded,
                        with_adapter(context, one, base, {tokenizer, trust, use}));
       keep_adapter_alone(loaded);
+      hashes.push_back(adapter_hash(loaded.functions.paths, loaded.parameters.values,
+                                    train::lora_spec(loaded.config.adapter)->scale));
       with.push_back(std::move(loaded));
     }
     RETURN_IF_ERROR(share_parameters(base, with, engine->memory()));
+    ASSIGN_OR_RETURN(groups, row_groups(base, with));
   }
-  std::vector<std::unique_ptr<ServedModel>> out;
-  ASSIGN_OR_RETURN(auto first, served_on(context, engine, std::move(base), checkpoint, use, running, pages));
-  out.push_back(std::move(first));
+  std::vector<std::unique_ptr<ServedModel>> out(1 + with.size());
+  for (const RowGroup& group : groups) {
+    if (group.with.size() + (group.has_base ? 1 : 0) < 2) continue;
+    std::vector<trained::LoadedModel*> members;
+    for (const size_t i : group.with) members.push_back(&with[i]);
+    ASSIGN_OR_RETURN(const auto rows, shared_rows(members, *engine, limits_of(*members[0], running, pages)));
+    const auto served = [&](trained::LoadedModel& model, int32_t adapter) {
+      return served_by_rows(context, engine, std::move(model), checkpoint, use, rows, adapter);
+    };
+    if (group.has_base) {
+      ASSIGN_OR_RETURN(out[0], served(base, infer::LayerRows::kNoAdapter));
+    }
+    for (size_t k = 0; k < group.with.size(); ++k) {
+      ASSIGN_OR_RETURN(out[1 + group.with[k]], served(*members[k], static_cast<int32_t>(k)));
+    }
+  }
+  const auto alone = [&](trained::LoadedModel& model) {
+    return served_on(context, engine, std::move(model), checkpoint, use, running, pages);
+  };
+  if (out[0] == nullptr) {
+    ASSIGN_OR_RETURN(out[0], alone(base));
+  }
   for (size_t i = 0; i < with.size(); ++i) {
-    std::string hash = adapter_hash(with[i].functions.paths, with[i].parameters.values,
-                                    train::lora_spec(with[i].config.adapter)->scale);
-    ASSIGN_OR_RETURN(auto next,
-                     served_on(context, engine, std::move(with[i]), checkpoint, use, running, pages));
-    next->facts.name += ":" + adapters[i].name;
-    next->facts.state = state;
-    next->facts.adapter = std::move(hash);
-    out.push_back(std::move(next));
+    std::unique_ptr<ServedModel>& one = out[1 + i];
+    if (one == nullptr) {
+      ASSIGN_OR_RETURN(one, alone(with[i]));
+    }
+    one->facts.name += ":" + adapters[i].name;
+    one->facts.state = state;
+    one->facts.adapter = std::move(hashes[i]);
   }
   return out;
 }

@@ -8,7 +8,7 @@
 
 #include "ostro/context/context.h"
 #include "ostro/eval/score/chat_prompts.h"
-#include "ostro/infer/row_runner.h"
+#include "ostro/infer/layer_rows.h"
 #include "ostro/infer/weight_store.h"
 #include "ostro/serve/json/tools.h"
 #include "ostro/serve/model/adapters.h"
@@ -43,7 +43,10 @@ struct ServedModel {
   int64_t vocab_leaves = 1;               // in which log-probabilities sum over the vocabulary
   std::shared_ptr<runtime::Engine> engine;
   std::shared_ptr<infer::WeightStore> store;  // of load_streamed; null: the parameters are in memory
-  std::unique_ptr<infer::RowRunner> runner;   // used by one thread at a time; the rest by any
+  // Used by one thread at a time; the rest by any. With `rows`, one thread for all models that have the same.
+  std::unique_ptr<infer::RowRunner> runner;
+  std::shared_ptr<infer::LayerRows> rows;  // through which its sequences go beside those of other models; or
+                                           // null
 
   int64_t tokens() const { return tokenizer->vocab_size(); }
 };
@@ -57,7 +60,9 @@ Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const s
                                                  int64_t pages = 0);
 
 // The same with adapters of that model: first the model itself, then one for each. They share the model's
-// parameters and engine; each has a cache of its own. Errors: besides those above, those of with_adapter.
+// parameters and engine. Those of one group (row_groups) share steps, sequences and pages, of which `running`
+// and `pages` are for all of them; each other one has its own. Errors: besides those above, those of
+// with_adapter.
 Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
     const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running = 1,
