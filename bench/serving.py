@@ -8,7 +8,7 @@ a client: a prompt's rate is its tokens by the time to the first token, decoding
 
 The read rate is that of few_bench in the same turn. Bytes of a token: the weights in bf16 without the embedding, of which
 one row is read. What a cache costs: the time of a token behind 4,000 tokens less that behind 16, beside the cache's bytes at the
-read rate. The load is on base125, since a turn of it takes minutes on the larger model; everything else on a Llama of 1.1 B.
+read rate. The load is on small58, since seven turns of it at three rates take an hour there; everything else on a Llama of 1.1 B.
 Without llama.cpp (no --llama) our side runs alone, and goals beside it are not judged.
 """
 import contextlib, json, os, random, statistics, subprocess, sys, time
@@ -178,7 +178,7 @@ def four_prompts(s, side, size):
     return (time.monotonic() - middle) / (middle - began)
 
 
-def load(s, size="base125"):
+def load(s, size="small58"):
     b, vocab = s.b, SIZES[size]["V"]
     count, longest = (8, (200, 32)) if b.quick else (serving_load.CLIENTS, (1500, 256))
     with s.both(size) as sides:

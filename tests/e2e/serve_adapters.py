@@ -20,13 +20,15 @@ def adapters(test, server_class, check):
     test.program("export", "--checkpoint", "runs/tuned", "--to", "peft", "--base", "nano", "--out", "peft")
     runs = {"nano": "runs/nano", "nano:a": "runs/tuned", "nano:b": "runs/other", "nano:c": "runs/tuned"}
     where = ("--adapter", "a=runs/tuned", "--adapter", "b=runs/other", "--adapter", "c=peft")
-    server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", *where)
+    server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", "--cache_pages", "7", *where)
     try:
         served = {m["id"]: m for m in json.loads(server.raw("GET", "/v1/models")[1])["data"]}
         check(list(served) == list(runs) and "adapter" not in served["nano"], f"{served}")
         hashes = [served[name]["adapter"] for name in runs if name != "nano"]
         check(hashes[0] == hashes[2] != hashes[1] and len({m["state"] for m in served.values()}) == 1, f"{served}")
         check(json.loads(server.raw("GET", "/v1/models/nano:b")[1]) == served["nano:b"], "one model")
+        pages = [line for line in server.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith('ostro_cache_pages{state="all"}')]
+        check(pages and int(pages[0].split()[-1]) == 2 * 7, f"the model with a and c in one runner, and b, which has another rank: {pages}")
         prompt = "the copyright "
 
         def answer(name, **more):
