@@ -2,7 +2,7 @@
 """What `ostro serve` says of a token is what training and `ostro score` say, in every bit.
 
 families: tiny models of drawn families; log-probabilities over HTTP, by text and by ids, through JSON, are those of
-`ostro score`. followed: while a run trains, `--follow` serves its checkpoints; the log-probability of every sampled token is
+`ostro score`, and of held-out text minus the losses of training's program (`ostro eval --per_token`). followed: while a run trains, `--follow` serves its checkpoints; the log-probability of every sampled token is
 that of `ostro score` at that checkpoint, and its receipt holds there.
 
     serve_training_test.py --ostro BINARY [--only PART] [--log FILE]
@@ -20,6 +20,7 @@ import families_test
 import serve_load
 from program import check
 from serve_load import LoadServer, environment, seed, serving
+from serve_precision import tensors
 from serve_test import serial
 
 
@@ -33,17 +34,32 @@ def score(place, checkpoint, requests, **settings):
     return [json.loads(line)["log_prob"] for line in done.splitlines()]
 
 
+def trained(place, made, config, run):
+    """Rows of held-out tokens with minus their losses, by the program whose loss training has, on another instruction set."""
+    place.program("eval", "--config", config, "--checkpoint", str(run), "--data.validation_urls", f"[{made.top}/held.txt]", "--data.cache_dir", str(made.top / "held"),
+                  "--trainer.max_eval_batches", "4", "--per_token", "tokens.safetensors", OSTRO_ISA="generic")
+    there = tensors(place.folder / "tokens.safetensors")
+    check(all(m == 1 for m in there["mask"]), "a position of the held-out text has no loss")
+    length = 96
+    rows = [range(at, at + length) for at in range(0, len(there["tokens"]), length)]
+    for row in rows:
+        check(there["tokens"][row[1]:row[-1] + 1] == there["targets"][row[0]:row[-1]], "the rows are no text")
+    return [([there["tokens"][i] for i in row], [there["log_prob"][i] for i in row[:-1]]) for row in rows]
+
+
 def families(place, log):
     names = sorted(families_test.FAMILIES)
     names = random.Random(seed.seed()).sample(names, 12 if seed.full() else 1)
-    compared, rng = 0, random.Random(seed.seed())
+    compared, by_loss, rng = 0, 0, random.Random(seed.seed())
     with tempfile.TemporaryDirectory() as top:
         made = families_test.Place(place.ostro, pathlib.Path(top))
+        (made.top / "held.txt").write_text(" ".join(f"w{rng.randrange(60):x}" for _ in range(500)))
         for family in names:
             config = made.config(family, families_test.FAMILIES[family])
             place.program("train", "--config", config, "--trainer.id", family, "--trainer.num_train_steps", "2", OSTRO_ISA="generic")
             run = pathlib.Path(top) / "runs" / family
             words = [f"w{rng.randrange(60):x}" for _ in range(30)]
+            losses = trained(place, made, config, run)
             texts = list(dict.fromkeys([" ".join(words[:n]) for n in (1, 2, 3, 5, 8, 12, 17, 23)] + ["w1", "zz w2", "é"]))
             with serving(LoadServer(place, model=str(run))) as server:
                 begin = server.post("/tokenize", {"prompt": "<|endoftext|>"})["tokens"]
@@ -55,13 +71,20 @@ def families(place, log):
                     check(both[0] == both[1] and both[0][0] is None and len(both[0]) == len(ids), f"{family}: {text!r}: {both}")
                     check(all(is_f32(value) for value in both[0][1:]), f"{family}: {both[0]} are no f32")
                     rows.append(both[0][1:])
+                for ids, expected in losses:
+                    got = server.complete(prompt=ids, max_tokens=0, echo=True, logprobs=0)["choices"][0]["logprobs"]["token_logprobs"]
+                    wrong = [i for i, (a, b) in enumerate(zip(got[1:], expected, strict=True)) if a != b]
+                    check(not wrong, f"{family}: {len(wrong)} of {len(expected)} log-probabilities of held-out text are not minus the loss; the first is at {wrong[:1]}")
+                    by_loss += len(expected)
+                check(losses[0][1] != losses[1][1], f"{family}: two rows of held-out text have the same losses")
                 server.stop()
             said = score(place, run, [{"text": text} for text in texts], OSTRO_ISA="generic")
             for text, row, value in zip(texts, rows, said, strict=True):
                 check(serial(row) == value, f"{family}: {text!r}: {serial(row)!r}, score says {value!r}")
             check(len({serial(row) for row in rows}) == len(texts), f"{family}: all scores are alike")
             compared += sum(map(len, rows))
-    log.say(f"{len(names)} families ({', '.join(names)}): {compared} log-probabilities by text and by ids are those of `ostro score` on another instruction set")
+    log.say(f"{len(names)} families ({', '.join(names)}): {compared} log-probabilities by text and by ids are those of `ostro score` on another instruction set; "
+            f"{by_loss} of held-out text are minus the losses of training's program")
 
 
 def sampled(server, place, rng, context):
