@@ -3,7 +3,8 @@
 
 killed: kill -9 in the middle of answers with receipts, again and again: the receipts stay one chain, a torn last line is cut,
 and whoever got a receipt finds it there. stopped: SIGTERM under load: every accepted answer is whole, with its bits. followed:
-new checkpoints under load: each answer is wholly of one of them, and its receipt says of which.
+new checkpoints under load: each answer is wholly of one of them, and its receipt says of which. timed: a request that waits for
+longer than --waiting_seconds gets an error, while what runs has the other time.
 
     serve_ends_test.py --ostro BINARY [--only PART] [--log FILE]
 """
@@ -169,5 +170,28 @@ def followed(place, log):
     shutil.rmtree(run)
 
 
+def timed(place, log):
+    """Twelve requests of sixteen answers each are far more than a second of work for a server that makes one at a time."""
+    with serving(LoadServer(place, "--running", "1", "--waiting_seconds", "1", "--running_seconds", "3600")) as server:
+        many = [server.send(place.fields(random.Random(i), prompt=[3], max_tokens=480, n=16)) for i in range(12)]
+        for _ in range(6000):
+            if sum(server.busy()[f"requests_{what}"] for what in ("running", "waiting")) == len(many):
+                break
+            time.sleep(0.002)
+        began = time.monotonic()
+        status, text, _ = server.raw("POST", "/v1/completions", json.dumps({"prompt": [4], "max_tokens": 1}))
+        waited = time.monotonic() - began
+        error = json.loads(text).get("error", {})
+        # With the two times in each other's place it would wait for an hour, and what runs would end after a second.
+        check(status == 503 and error["code"] == "wait_limit" and "waited for 1 seconds" in error["message"], f"{status} {text}")
+        check(waited >= 1, f"it waited for {waited} s")
+        check(server.busy()["requests_running"] > 0, "what ran ended, too")
+        for one in many:
+            one.close()
+        server.until_quiet()
+        server.stop()
+    log.say(f"a request behind {len(many)} others got an error after {waited:.1f} s, and those that ran went on")
+
+
 if __name__ == "__main__":
-    serve_load.run("A server that ends, or whose checkpoint changes, under load", __doc__, (killed, stopped, followed))
+    serve_load.run("A server that ends, or whose checkpoint changes, under load", __doc__, (killed, stopped, followed, timed))
