@@ -1,10 +1,12 @@
 """Part of serve_test.py: the page at "/" of `ostro serve`, in a browser: a talk by keys alone, stop, edit, the same seed
-again, chances, the check of a receipt, texts that are markup, a key that is asked for."""
+again, chances, the check of a receipt, texts that are markup, a key that is asked for. What is hostile beyond that is in
+serve_page_hostile.py."""
 import hashlib
 import json
 
 import browser
 import cdp
+import serve_page_hostile
 
 HOSTILE = "</textarea><script>window.bad=1</script><img src=http://127.0.0.1:9/x onerror='window.bad=1'>{{7*7}}\u202e\u2028]]>" + "\u0301" * 300
 LAST = "document.querySelector('article:last-of-type')"
@@ -52,6 +54,10 @@ def page(test, server, check, pictures=None):
             check(not wrong and len(tab.complaints()) <= 1, f"the console has {json.dumps(tab.complaints())[:2000]}")
             strange = [url for url in tab.asked_for() if not url.startswith((f"http://127.0.0.1:{server.port}/", "data:,", "blob:"))]
             check(not strange, f"the page asks for {strange}")
+            if colours == "light":
+                serve_page_hostile.long_lines(tab, check, pictures)
+            else:
+                serve_page_hostile.policy(tab, server, check)
             back = tab.run("getComputedStyle(document.body).backgroundColor")
             check(back == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 26)"}[colours], f"{colours}: {back}")
         finally:

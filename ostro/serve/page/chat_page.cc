@@ -19,6 +19,7 @@ constexpr const char* kBody = R"html(
   <div id="keys" class="tools" hidden><label>Key of this server <input id="key" type="password" autocomplete="off"></label>
     <button type="button" id="usekey">Use the key</button></div>
   <label for="prompt">Your text: Enter sends it, Shift+Enter is a new line, Escape stops an answer</label>
+  <div id="held" class="tools" hidden><span id="heldsize" role="status"></span> <button type="button" id="unhold">Leave it out</button></div>
   <textarea id="prompt" autofocus spellcheck="false"></textarea>
   <div class="tools"><button id="send" class="main">Send</button><button type="button" id="stop" hidden>Stop</button>
     <button type="button" id="fresh">New conversation</button><span id="status" role="status"></span></div>

@@ -16,6 +16,36 @@ const node = (tag, attributes, ...inside) => {
   return out;
 };
 const button = (text, action, more = {}) => node('button', {type: 'button', onclick: action, ...more}, text);
+
+// A browser takes minutes to lay out one line of a million characters, of some scripts. So a long text stands in blocks of at
+// most `most` characters, of which only those in sight are laid out. They end behind a line where there is one.
+const most = 8000;
+function cut(text) {
+  if (text.length <= most) return text.length;
+  const line = text.lastIndexOf('\n', most - 1), word = text.lastIndexOf(' ', most - 1);
+  if (line > 0) return line + 1;
+  if (word > most / 2) return word + 1;
+  return (text.charCodeAt(most) & 0xfc00) === 0xdc00 ? most - 1 : most;  // no character is halved
+}
+// Adds text to the blocks of an element.
+function grow(place, text) {
+  const last = place.lastChild;
+  if (last && last.textContent.length + text.length <= most) { last.firstChild.appendData(text); return place; }
+  if (last) { text = last.textContent + text; last.remove(); }
+  while (text) {
+    const end = cut(text);
+    place.append(node('div', {}, text.slice(0, end)));
+    text = text.slice(end);
+  }
+  return place;
+}
+// What is copied has no line ends that blocks made.
+document.oncopy = event => {
+  const chosen = getSelection(), range = chosen.rangeCount ? chosen.getRangeAt(0) : null, inside = range && range.commonAncestorContainer;
+  if (!inside || !(inside.nodeType === 1 ? inside : inside.parentElement).closest('.text')) return;
+  event.clipboardData.setData('text/plain', range.cloneContents().textContent);
+  event.preventDefault();
+};
 let turns = [], running = null, model = null, hasTemplate = false, key = sessionStorage.getItem('key') || '';
 
 function say(text, bad) { $('status').textContent = text; $('status').className = bad ? 'bad' : ''; }
@@ -148,7 +178,14 @@ function tokenText(decoder, token) {
 function chances(turn) {
   const decoder = new TextDecoder(), about = node('pre', {ariaLive: 'polite'}, 'Click a token, or press the arrow keys, to see its chance.');
   const spans = turn.tokens.map(t => node('span', {className: 't ' + shade(t.logprob)}, tokenText(decoder, t)));
-  const text = node('div', {className: 'text', tabIndex: 0, role: 'group', ariaLabel: 'tokens with their chances'}, ...spans);
+  const text = node('div', {className: 'text', tabIndex: 0, role: 'group', ariaLabel: 'tokens with their chances'});
+  let size = 0;
+  for (const span of spans) {
+    if (!size) text.append(node('div', {}));
+    text.lastChild.append(span);
+    size += span.textContent.length;
+    if (size > most || size > most / 2 && span.textContent.endsWith('\n')) size = 0;
+  }
   let now = -1;
   const show = i => {
     if (i < 0 || i >= spans.length) return;
@@ -211,9 +248,22 @@ function receiptBox(turn, place) {
   }).catch(error => { shown.append(node('span', {className: 'bad'}, String(error))); });
 }
 
+// A text with a line too long for the field is kept beside it, and sent before what stands there.
+let held = '';
+function hold(text) {
+  held = text;
+  $('held').hidden = !held;
+  $('heldsize').textContent = 'A text of ' + held.length + ' characters, which begins \u2068' + held.slice(0, 40).replace(/\s/g, ' ') + '\u2069\u2026, is sent before what you write.';
+}
+const isLong = text => text.split('\n').some(line => line.length > most);
+function fill(text) {
+  hold(isLong(text) ? text : '');
+  $('prompt').value = held ? '' : text;
+}
+
 function edit(i) {
   if (running) return;
-  $('prompt').value = turns[i].text;
+  fill(turns[i].text);
   turns.length = i;
   draw();
   $('prompt').focus();
@@ -226,8 +276,9 @@ function again(i, seed) {
 function card(turn, i) {
   const out = node('article', {className: turn.role}, node('h2', {}, turn.role === 'user' ? 'You' : model ? model.id : 'Model'));
   const tools = node('div', {className: 'tools'}), place = node('div', {});
+  turn.shown = turn.text.length;
   if (turn.chances) out.append(...chances(turn));
-  else out.append(turn.view = node('div', {className: 'text'}, turn.text));
+  else out.append(turn.view = grow(node('div', {className: 'text'}), turn.text));
   if (turn.note) out.append(node('p', {className: turn.bad ? 'bad' : '', role: 'status'}, turn.note));
   const idle = !running;
   if (turn.role === 'user') tools.append(button('Edit', () => edit(i), {disabled: !idle}));
@@ -245,20 +296,30 @@ function draw() {
   $('talk').replaceChildren(...turns.map(card));
   $('send').disabled = !!running;
   $('stop').hidden = !running;
-  $('talk').lastChild?.scrollIntoView({block: 'end'});
+  const last = $('talk').lastChild;
+  if (!last) return;
+  last.style.scrollMarginBottom = $('form').offsetHeight + 'px';  // the form stands over the end of the window
+  last.scrollIntoView({block: 'end'});
 }
-function redraw(turn) { if (turn.view) turn.view.textContent = turn.text; }
+function redraw(turn) { if (turn.view) grow(turn.view, turn.text.slice(turn.shown)); turn.shown = turn.text.length; }
 
 function send() {
   if (running) return;
-  const text = $('prompt').value;
+  const text = held + $('prompt').value;
   if (!text) return;
-  $('prompt').value = '';
+  fill('');
   turns.push({role: 'user', text});
   answer($('seed').value.trim());
 }
 $('form').onsubmit = event => { event.preventDefault(); send(); };
 $('prompt').onkeydown = event => { if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) { event.preventDefault(); send(); } };
+$('prompt').onbeforeinput = event => {
+  const text = event.data ?? event.dataTransfer?.getData('text/plain') ?? '', field = $('prompt');
+  if (!isLong(text)) return;
+  event.preventDefault();
+  fill(held + field.value.slice(0, field.selectionStart) + text + field.value.slice(field.selectionEnd));
+};
+$('unhold').onclick = () => { hold(''); $('prompt').focus(); };
 document.onkeydown = event => { if (event.key === 'Escape' && running) running.abort(); };
 $('stop').onclick = () => running?.abort();
 $('fresh').onclick = () => { if (!running) { turns = []; draw(); $('prompt').focus(); } };

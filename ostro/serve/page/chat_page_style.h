@@ -19,6 +19,7 @@ article { border: 1px solid var(--line); border-radius: 0.5rem; margin: 0 0 0.75
 article.user { background: var(--card); margin-left: 2rem; }
 article h2 { font-size: 0.8rem; color: var(--soft); margin: 0; font-weight: 600; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: isolate; max-height: 70vh; overflow: auto; margin: 0.25rem 0; }
+.text > div + div { content-visibility: auto; contain-intrinsic-size: auto 40rem; }
 .text:focus-visible, :focus-visible { outline: 2px solid var(--act); outline-offset: 2px; }
 .tools { display: flex; flex-wrap: wrap; gap: 0.4rem; align-items: center; font-size: 0.85rem; color: var(--soft); }
 button, input, select, textarea { font: inherit; color: inherit; background: var(--back); border: 1px solid var(--line); border-radius: 0.35rem; padding: 0.25rem 0.6rem; }
@@ -27,6 +28,7 @@ button.main { background: var(--act); color: var(--on); border-color: var(--act)
 button:disabled { opacity: 0.5; cursor: default; }
 form { position: sticky; bottom: 0; background: var(--back); border-top: 1px solid var(--line); }
 textarea { width: 100%; min-height: 4.5rem; resize: vertical; }
+#held { margin: 0.25rem 0; }
 details { margin: 0.5rem 0; }
 summary { cursor: pointer; color: var(--soft); font-size: 0.9rem; }
 fieldset { border: 0; margin: 0; padding: 0.5rem 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(11rem, 1fr)); gap: 0.5rem 1rem; }
