@@ -85,15 +85,19 @@ NB_MODULE(_native, m) {
       .def_prop_ro("vocab_size", &Model::vocab_size)
       .def_prop_ro("tokenizer_hash", &Model::tokenizer_hash)
       .def("names", &Model::arrays)
-      .def("array",
-           [](const Model& model, const std::string& name) {
-             try {
-               return view<nb::ro>(model.array(name));
-             } catch (const std::out_of_range&) {
-               throw nb::key_error(name.c_str());
-             }
-           })
-      .def("dtype", [](const Model& model, const std::string& name) { return model.array(name).dtype; })
+      .def(
+          "array",
+          [](const Model& model, const std::string& name) {
+            try {
+              return view<nb::ro>(model.array(name));
+            } catch (const std::out_of_range&) {
+              throw nb::key_error(name.c_str());
+            }
+          },
+          nb::arg("name"))
+      .def(
+          "dtype", [](const Model& model, const std::string& name) { return model.array(name).dtype; },
+          nb::arg("name"))
       .def("encode", &Model::encode, Free(), nb::arg("text"))
       .def(
           "decode",

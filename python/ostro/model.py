@@ -141,9 +141,9 @@ class Model:
     def score(self, texts: str, *, stride: int = 0) -> "Score": ...
 
     @overload
-    def score(self, texts: Sequence[str], *, stride: int = 0) -> "list[Score]": ...
+    def score(self, texts: "list[str] | tuple[str, ...]", *, stride: int = 0) -> "list[Score]": ...
 
-    def score(self, texts: "str | Sequence[str]", *, stride: int = 0) -> "Score | list[Score]":
+    def score(self, texts: "str | list[str] | tuple[str, ...]", *, stride: int = 0) -> "Score | list[Score]":
         """The log-probability of whole texts, with their numbers of tokens and bytes, as `ostro score` gives them."""
         if isinstance(texts, str):
             return self._native.score([texts], stride)[0]

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Tests the Python package ostro: losses, run hash, scores, texts and logits have the bits of the program's; views outlive
-models and nothing grows; errors, Ctrl-C and other threads; servers.
+models and nothing grows; stubs; errors, Ctrl-C and other threads; servers.
 
     python_test.py --ostro BINARY --package build/release/python
 
 The Python that runs it needs numpy.
 """
 import argparse
+import ast
 import ctypes
+import functools
 import gc
 import json
+import operator
 import os
 import pathlib
 import re
@@ -180,6 +183,16 @@ def views(numpy, ostro):
     address = weight.ctypes.data
     check(model.arrays["model/norm/weight"].ctypes.data == address, "a view is a copy")
     check(numpy.from_dlpack(weight).ctypes.data == address, "DLPack is a copy")
+    check(not numpy.from_dlpack(weight).flags.writeable, "a view can be written by DLPack")
+    rows = model.logits([1, 2, 3])
+    other = numpy.from_dlpack(rows)
+    other[0, 0] = 7
+    rows[1, 1] = 9
+    check(rows[0, 0] == 7 and other[1, 1] == 9, "logits are not shared by DLPack")
+    if seed.full():
+        views_of_torch(weight, model.logits([1, 2, 3]))
+    else:
+        print("not run: torch.from_dlpack (OSTRO_TEST_SIZE=full; to import torch costs more than this test)")
     before = weight.copy()
     del model
     gc.collect()
@@ -190,6 +203,28 @@ def views(numpy, ostro):
         sys.exit("FAILED: an array that is not there was found")
     except KeyError:
         pass
+
+
+def views_of_torch(weight, rows):
+    try:
+        import torch
+    except ImportError:
+        print("NOT RUN: torch.from_dlpack: this Python has no torch")
+        return
+    seen = torch.from_dlpack(weight)
+    check(seen.data_ptr() == weight.ctypes.data and seen.dtype == torch.float32 and tuple(seen.shape) == weight.shape, "torch has a copy of a view")
+    first = float(weight[0])
+    seen[0] = first + 1  # what the guide warns of: torch writes
+    check(weight[0] == first + 1 != torch.tensor(weight)[1], "what torch wrote is not seen")
+    seen[0] = first
+    shared = torch.from_dlpack(rows)
+    shared[0, 0] = 7
+    rows[1, 1] = 9
+    check(shared.data_ptr() == rows.ctypes.data and rows[0, 0] == 7 and float(shared[1, 1]) == 9, "torch does not share logits")
+    clone = shared.clone()
+    clone[0, 0] = 8
+    check(rows[0, 0] == 7, "a clone of torch is seen, so the comparison finds nothing")
+    print(f"torch {torch.__version__} shares views and logits")
 
 
 def resident_bytes():
@@ -241,7 +276,34 @@ def errors(ostro, program):
         check(word in error_of(ostro, call), f"{word}: {error_of(ostro, call)}")
 
 
-def interrupting():
+def pressed(*calls):
+    """Calls without a line of Python between them, and Ctrl-C before the last. Returns what they gave before KeyboardInterrupt came,
+    which is nothing of a call that was stopped, and all of one that ended first."""
+    press = functools.partial(getattr(ctypes.PyDLL(None), "raise"), signal.SIGINT)
+    given = []
+    try:
+        given.extend(map(operator.call, [*calls[:-1], press, calls[-1]]))
+    except KeyboardInterrupt:
+        return given[:len(calls) - 1] + given[len(calls):]
+    sys.exit("FAILED: Ctrl-C raised nothing")
+
+
+def interrupting(ostro):
+    """Ctrl-C in a training of another process; while an answer, scores and a verification are made; the control is a call that does not ask."""
+    model = ostro.load("runs/nano")
+    whole = model.generate_text("the ", max_tokens=20, temperature=0.9, seed=4)
+    answer = model.generate("the ", max_tokens=20, temperature=0.9, seed=4)
+    piece = functools.partial(next, answer)
+    pieces = pressed(piece, piece, piece)
+    check(len(pieces) == 2 and 2 <= len(answer.ids) < 20 and not answer.finish, f"Ctrl-C in an answer: {pieces}, {answer.ids}")
+    check("".join([*pieces, *answer]) == whole, "an answer that Ctrl-C stopped goes on with another text")
+    scores = model.score(TEXTS)
+    check(pressed(functools.partial(model._native.score, TEXTS, 0)) == [], "Ctrl-C does not stop scores")
+    check([s.log_prob for s in model.score(TEXTS)] == [s.log_prob for s in scores], "other scores after Ctrl-C")
+    check(len(pressed(functools.partial(model._native.encode, "the "))) == 1, "a call that does not ask is stopped, so these comparisons find nothing")
+    options = sys.modules["ostro.run"]._native.VerifyOptions()
+    check(pressed(functools.partial(sys.modules["ostro.run"]._native.verify, "runs/nano", options)) == [], "Ctrl-C does not stop a verification")
+    check(bool(ostro.verify("runs/nano", from_step=2, to_step=4)), "no verification after Ctrl-C")
     told = python("-c", INTERRUPTED)
     steps = re.search(r"KeyboardInterrupt (\d+)", told)
     check(steps and 2 <= int(steps.group(1)) < 200000, f"Ctrl-C in a training: {told}")
@@ -295,6 +357,62 @@ def importing(program):
     check(told == "None AVX2\n", told)
 
 
+def signature(function):
+    """A function of a stub or of nanobind as (its parameters with their types, what it returns)."""
+    def plain(node):
+        return re.sub(r"\w+\.", "", ast.unparse(node))  # Sequence for collections.abc.Sequence
+    named = [(one.arg, plain(one.annotation)) for one in function.args.args if one.arg != "self"]
+    unnamed = [(None, plain(one.annotation)) for one in function.args.posonlyargs if one.annotation]
+    return unnamed + named, plain(function.returns)
+
+
+def stub_of(text):
+    """Names of a stub: {name: signature of a function, or {name: "attribute" or signature} of a class}."""
+    def entry(node):
+        if isinstance(node, ast.AnnAssign):
+            return node.target.id, "attribute"
+        if isinstance(node, ast.ClassDef):
+            return node.name, dict(entry(one) for one in node.body if not isinstance(one, ast.Expr))
+        return node.name, "attribute" if node.decorator_list else signature(node)
+    return dict(entry(node) for node in ast.parse(text).body if not isinstance(node, (ast.Import, ast.ImportFrom)))
+
+
+def members(what):
+    """The same of the module or of one of its classes, by what nanobind knows of them."""
+    out = {}
+    for name, value in vars(what).items():
+        if hasattr(value, "__nb_signature__") and (not name.startswith("_") or name == "__init__"):
+            # arrays and tuples come as objects that the stub alone describes
+            out[name] = signature(ast.parse(value.__nb_signature__[0][0] + ": ...").body[0])
+        elif isinstance(value, property):
+            out[name] = "attribute"
+        elif isinstance(value, type) and not name.startswith("_"):
+            out[name] = members(value)
+    return out
+
+
+def differences(stub, module, where=""):
+    if isinstance(stub, dict) and isinstance(module, dict):
+        return [line for name in sorted({*stub, *module}) for line in differences(stub.get(name), module.get(name), f"{where}.{name}")]
+    if isinstance(stub, tuple) and isinstance(module, tuple) and module[1] in ("object", "tuple"):
+        stub, module = stub[0], module[0]
+    return [] if stub == module else [f"{where[1:]}: the stub has {stub}, the module {module}"]
+
+
+def stubs(package):
+    """The stubs declare what the module has: each name and signature. Controls: a name, a parameter and a type that are another."""
+    import ostro
+    ostro.version()
+    text = (pathlib.Path(package) / "ostro/_native.pyi").read_text()
+    module = members(sys.modules["ostro._native"])
+    found = differences(stub_of(text), module)
+    check(len(module) > 10 and not found, "\n".join(found))
+    for old, new in (("def names(", "def name("), ("stride: int", "strides: int"), ("seed: int", "seed: str"), ("def url", "def uri"), ("-> bool", "-> int")):
+        check(old in text and differences(stub_of(text.replace(old, new, 1)), module), f"a stub with {new} for {old} is not found")
+    declared = {alias.asname: node.module for node in ast.parse((pathlib.Path(package) / "ostro/__init__.pyi").read_text()).body for alias in node.names}
+    check(declared == {name: f"ostro.{place}" for name, place in ostro._PLACES.items()}, f"__init__.pyi declares {sorted(declared)}, the package has {ostro.__all__}")
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--ostro", required=True)
@@ -312,10 +430,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         prepare(program)
-        for part in (lambda: importing(program), lambda: training(ostro, program), lambda: logits(numpy, answers(ostro, program)),
+        for part in (lambda: importing(program), lambda: stubs(package), lambda: training(ostro, program), lambda: logits(numpy, answers(ostro, program)),
                      lambda: verifying(ostro, program), lambda: views(numpy, ostro),
                      lambda: growth(ostro, 100 if seed.size() == "sample" else 10_000), lambda: errors(ostro, program),
-                     lambda: threads(ostro), interrupting, lambda: serving(ostro), lambda: chatting(ostro, program)):
+                     lambda: threads(ostro), lambda: interrupting(ostro), lambda: serving(ostro), lambda: chatting(ostro, program)):
             part()
             print(f"{time.time() - begun:.1f} s", flush=True)
         os.chdir("/")
