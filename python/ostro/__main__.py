@@ -1,4 +1,5 @@
 """`python -m ostro` is the command `ostro`."""
 from ostro.program import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -14,4 +14,5 @@ def main():
         sys.exit(f"error: cannot start bash for {script}: {error.strerror}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -409,8 +409,10 @@ def stubs(package):
     check(len(module) > 10 and not found, "\n".join(found))
     for old, new in (("def names(", "def name("), ("stride: int", "strides: int"), ("seed: int", "seed: str"), ("def url", "def uri"), ("-> bool", "-> int")):
         check(old in text and differences(stub_of(text.replace(old, new, 1)), module), f"a stub with {new} for {old} is not found")
-    declared = {alias.asname: node.module for node in ast.parse((pathlib.Path(package) / "ostro/__init__.pyi").read_text()).body for alias in node.names}
-    check(declared == {name: f"ostro.{place}" for name, place in ostro._PLACES.items()}, f"__init__.pyi declares {sorted(declared)}, the package has {ostro.__all__}")
+    *imports, listed = ast.parse((pathlib.Path(package) / "ostro/__init__.pyi").read_text()).body
+    declared = {alias.asname: node.module for node in imports for alias in node.names}
+    check(declared == {name: f"ostro.{place}" for name, place in ostro._PLACES.items()} and ast.literal_eval(listed.value) == ostro.__all__,
+          f"__init__.pyi declares {sorted(declared)}, the package has {ostro.__all__}")
 
 
 def main():
