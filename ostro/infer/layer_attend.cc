@@ -16,8 +16,8 @@ Result<Buffer> LayerRows::attended(int64_t layer, const Buffers& weights, const 
   inputs.push_back(std::move(pool.keys(layer)));
   inputs.push_back(std::move(pool.values(layer)));
   for (const Buffer& b : {step.place, step.table, step.in_text}) inputs.push_back(b);
-  ASSIGN_OR_RETURN(Buffers out,
-                   run({Part::kPaged, kind_of(layer), step.bucket}, layer, std::move(inputs), step.adapter));
+  ASSIGN_OR_RETURN(Buffers out, run({Part::kPaged, kind_of(layer), step.bucket, 1, step.adapter.valid()},
+                                    layer, std::move(inputs), step.adapter));
   pool.keys(layer) = std::move(out[1]);
   pool.values(layer) = std::move(out[2]);
   return std::move(out[0]);
@@ -29,11 +29,9 @@ Result<Buffer> LayerRows::attend(int64_t layer, const Buffers& weights, Buffer q
   const int64_t rows = queries.shape().axes[1].size, entries = cache_.entries();
   Buffer table = Buffer::empty({ir::DType::i32, {{"batch", count}, {"entry", entries}}});
   std::fill_n(table.mutable_as<int32_t>().begin(), count * entries, cache_.blank());
-  std::vector<int32_t> adapters(static_cast<size_t>(count), kNoAdapter);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t sequence = sequences[static_cast<size_t>(i)];
     if (sequence < 0) continue;
-    adapters[static_cast<size_t>(i)] = adapter_of_.at(sequence);
     const auto pages = cache_.pages(sequence);
     std::copy(pages.begin(), pages.end(), table.mutable_as<int32_t>().begin() + i * entries);
   }
@@ -42,10 +40,8 @@ Result<Buffer> LayerRows::attend(int64_t layer, const Buffers& weights, Buffer q
   inputs.push_back(cache_.pool().keys(layer));
   inputs.push_back(cache_.pool().values(layer));
   inputs.push_back(std::move(table));
-  const ir::Shape each{ir::DType::i32, {{"batch", count}}};
-  inputs.push_back(Buffer::copy_of(each, starts.data()));
-  ASSIGN_OR_RETURN(Buffers out, run({Part::kAttend, kind_of(layer), rows, count}, layer, std::move(inputs),
-                                    Buffer::copy_of(each, adapters.data())));
+  inputs.push_back(Buffer::copy_of({ir::DType::i32, {{"batch", count}}}, starts.data()));
+  ASSIGN_OR_RETURN(Buffers out, run({Part::kAttend, kind_of(layer), rows, count}, layer, std::move(inputs)));
   return out[0].to_host();
 }
 
@@ -53,8 +49,8 @@ Result<Buffer> LayerRows::attend(int64_t layer, const Buffers& weights, Buffer q
 Result<Buffer> LayerRows::gathered(int64_t layer, const Buffers& weights, const Step& step) {
   Buffers inputs = weights;
   for (const Buffer& b : {step.tokens, step.x, step.positions}) inputs.push_back(b);
-  ASSIGN_OR_RETURN(Buffers qkv, run({Part::kProject, kind_of(layer), step.bucket}, layer, std::move(inputs),
-                                    step.adapter));
+  ASSIGN_OR_RETURN(Buffers qkv, run({Part::kProject, kind_of(layer), step.bucket, 1, step.adapter.valid()},
+                                    layer, std::move(inputs), step.adapter));
   ASSIGN_OR_RETURN(qkv, runtime::all_to(std::move(qkv), runtime::host_memory()));
   const Buffer& q = qkv[0];
   const size_t bytes = cache_.row_bytes();

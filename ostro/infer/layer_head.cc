@@ -1,4 +1,6 @@
 // LayerRows::head, give_normed: what is wanted of the rows of a step, behind the last layer.
+#include <algorithm>
+
 #include "ostro/infer/layer_step.h"
 #include "ostro/infer/row_arrays.h"
 
@@ -6,10 +8,10 @@ namespace ostro::infer {
 
 using runtime::Buffer;
 
-Result<Buffer> LayerRows::wanted_rows(const Step& step, const Buffer& of, bool normed) {
+Result<Buffer> LayerRows::wanted_rows(const Step& step, bool normed) {
   const int64_t count = normed ? step.normed : step.logits, bucket = padded_rows(count);
-  if (count == step.rows && bucket == step.bucket) return of;
-  ASSIGN_OR_RETURN(const Buffer x, of.to_host());
+  if (count == step.rows && bucket == step.bucket) return step.x;
+  ASSIGN_OR_RETURN(const Buffer x, step.x.to_host());
   Buffer out = Buffer::zeros(with_rows(x.shape(), 1, bucket));
   int64_t at = 0;
   for (const Step::Piece& piece : step.pieces) {
@@ -20,16 +22,24 @@ Result<Buffer> LayerRows::wanted_rows(const Step& step, const Buffer& of, bool n
   return out;
 }
 
+Buffer LayerRows::head_adapters(const Step& step) const {
+  if (!has_adapted_head_ || !step.adapter.valid()) return {};
+  Buffer out = Buffer::empty({ir::DType::i32, {{"batch", 1}, {"pos", padded_rows(step.logits)}}});
+  auto next = out.mutable_as<int32_t>().begin();
+  for (const Step::Piece& piece : step.pieces)
+    next = std::fill_n(next, piece.chunk.logits(), adapter_of_.at(piece.chunk.sequence));
+  std::fill(next, out.mutable_as<int32_t>().end(), kNoAdapter);
+  return out;
+}
+
 Result<Buffer> LayerRows::head(Buffers weights, const Step& step) {
   if (step.logits == 0) return Buffer();
-  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, step.x, false));
-  Buffer adapter;
-  if (has_adapters(Part::kHead)) {
-    ASSIGN_OR_RETURN(adapter, wanted_rows(step, step.adapter, false));
-  }
+  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, false));
+  const Buffer adapter = head_adapters(step);
   const int64_t bucket = padded_rows(step.logits);
   weights.push_back(std::move(in));
-  ASSIGN_OR_RETURN(const Buffers out, run({Part::kHead, 0, bucket}, 0, std::move(weights), adapter));
+  ASSIGN_OR_RETURN(const Buffers out,
+                   run({Part::kHead, 0, bucket, 1, adapter.valid()}, 0, std::move(weights), adapter));
   ASSIGN_OR_RETURN(const Buffer logits, out[0].to_host());
   const int64_t vocab = logits.shape().axes.back().size;
   return logits.with_shape({ir::DType::f32, {{"pos", bucket}, {"vocab", vocab}}}).rows(0, step.logits);
@@ -38,7 +48,7 @@ Result<Buffer> LayerRows::head(Buffers weights, const Step& step) {
 Status LayerRows::give_normed(const Step& step) {
   if (step.normed == 0) return {};
   ASSIGN_OR_RETURN(Buffers inputs, whole(model_.layers.norm_reads));
-  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, step.x, true));
+  ASSIGN_OR_RETURN(Buffer in, wanted_rows(step, true));
   inputs.push_back(std::move(in));
   ASSIGN_OR_RETURN(const Buffers out,
                    run({Part::kNormed, 0, padded_rows(step.normed)}, 0, std::move(inputs)));

@@ -8,6 +8,7 @@
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
 #include "ostro/nn/adapter_of_row.h"
+#include "ostro/nn/adapters.h"
 #include "ostro/trace/ops.h"
 
 namespace ostro::infer {
@@ -20,12 +21,6 @@ Arrays part_of(const Arrays& in, size_t first, size_t end) {
   return Arrays(in.begin() + static_cast<int64_t>(first), in.begin() + static_cast<int64_t>(end));
 }
 
-// What says which adapter the rows of a program have.
-ir::Shape adapter_shape(bool by_sequence, int64_t sequences, int64_t rows) {
-  if (by_sequence) return {ir::DType::i32, {{"batch", sequences}}};
-  return {ir::DType::i32, {{"batch", 1}, {"pos", rows}}};
-}
-
 }  // namespace
 
 LayerRows::LayerRows(Model model, runtime::Engine& engine, const RowLimits& limits)
@@ -33,6 +28,8 @@ LayerRows::LayerRows(Model model, runtime::Engine& engine, const RowLimits& limi
   OSTRO_CHECK(limits_.sequences > 0 && limits_.rows > 0, "a runner of {} sequences and {} rows",
               limits_.sequences, limits_.rows);
   limits_.rows = padded_rows(limits_.rows);
+  for (const models::WeightRead& read : model_.layers.head_reads)
+    has_adapted_head_ |= model_.adapters > 0 && nn::is_adapter(model_.functions.paths[read.parameter]);
 }
 
 bool LayerRows::is_in_place() const { return model_.layers.attend_pages != nullptr; }
@@ -56,6 +53,7 @@ Result<std::unique_ptr<LayerRows>> LayerRows::create(Model model, Buffers parame
 Result<std::unique_ptr<LayerRows>> LayerRows::streamed(Model model, WeightStore& store,
                                                        runtime::Engine& engine, const RowLimits& limits,
                                                        std::function<void(int64_t)> on_layer) {
+  OSTRO_CHECK(model.adapters == 0, "a streamed model with {} adapters", model.adapters);
   std::unique_ptr<LayerRows> out(new LayerRows(std::move(model), engine, limits));
   out->store_ = &store;
   out->on_layer_ = std::move(on_layer);
@@ -85,10 +83,6 @@ Status LayerRows::copy(int64_t from, int64_t to, int64_t count) {
   OSTRO_CHECK(adapter_of_.at(from) == adapter_of_.at(to), "rows of adapter {} for a sequence with {}",
               adapter_of_.at(from), adapter_of_.at(to));
   return cache_.copy(from, to, count);
-}
-
-bool LayerRows::has_adapters(Part part) const {
-  return model_.adapters > 0 && part != Part::kEmbed && part != Part::kNormed;
 }
 
 Result<std::string> LayerRows::program_hash() {
@@ -134,12 +128,11 @@ std::vector<models::WeightRead> LayerRows::reads_of(const Key& key, int64_t laye
 }
 
 // Inputs: weights first (of kRest those of attention, then the others), then what the comments say, then the
-// adapters of the rows, if the model has several.
+// adapters of the rows, if the key is adapted.
 Arrays LayerRows::traced(const Key& key, int64_t layer, const Arrays& all) const {
   const models::LayerFunctions& f = model_.layers;
-  std::optional<nn::AdapterOfRow> adapter;
-  if (has_adapters(key.part)) adapter.emplace(all.back());
-  const Arrays in = part_of(all, 0, all.size() - (adapter ? 1 : 0));
+  const nn::AdapterOfRow adapter(key.adapted ? all.back() : Array());
+  const Arrays in = part_of(all, 0, all.size() - (key.adapted ? 1 : 0));
   const size_t n = in.size();
   switch (key.part) {
     case Part::kEmbed:  // table; tokens, positions
@@ -183,7 +176,7 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   if (const auto found = programs_.find(key); found != programs_.end()) return &found->second;
   const Shapes given = shapes();
   Shapes of = given;
-  if (has_adapters(key.part)) of.push_back(adapter_shape(key.part == Part::kAttend, key.more, key.rows));
+  if (key.adapted) of.push_back({ir::DType::i32, {{"batch", 1}, {"pos", key.rows}}});
   std::vector<size_t> cut;  // weights of which integers were cut
   const auto reads = resident_ ? reads_of(key, layer) : std::vector<models::WeightRead>();
   for (size_t i = 0; i < reads.size(); ++i) {
@@ -206,7 +199,7 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
 Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers inputs,
                                           const Buffer& adapter) {
   ASSIGN_OR_RETURN(Program * p, program(key, layer, [&] { return shapes_of(inputs); }));
-  if (has_adapters(key.part)) inputs.push_back(adapter);
+  if (key.adapted) inputs.push_back(adapter);
   if (!p->cut.empty()) {
     const auto reads = reads_of(key, layer);
     for (const size_t at : p->cut) {

@@ -73,7 +73,8 @@ class LayerRows final : public RowRunner {
   struct Key {
     Part part;
     int64_t kind = 0, rows = 0;
-    int64_t more = 1;  // sequences of kAttend, experts of kChosen
+    int64_t more = 1;      // sequences of kAttend, experts of kChosen
+    bool adapted = false;  // of several adapters, some row has one
     auto operator<=>(const Key&) const = default;
   };
   struct Program {
@@ -103,9 +104,10 @@ class LayerRows final : public RowRunner {
   // The program for inputs of these shapes; `layer` is one of its kind.
   Result<Program*> program(const Key& key, int64_t layer, const std::function<Shapes()>& shapes);
   Arrays traced(const Key& key, int64_t layer, const Arrays& all) const;
-  // `adapter`: of the rows, where the program asks for it (has_adapters).
+  // `adapter`: of the rows, i32 [batch = 1, pos], for a key that is `adapted`.
   Result<Buffers> run(const Key& key, int64_t layer, Buffers inputs, const runtime::Buffer& adapter = {});
-  bool has_adapters(Part part) const;
+  // Builds the programs of a step with so many rows, for rows that all have no adapter, or not.
+  Status prepare_rows(int64_t rows, bool adapted);
 
   void list_rows(Step& step) const;
   Result<runtime::Buffer> run_layers(Step& step);
@@ -120,8 +122,10 @@ class LayerRows final : public RowRunner {
   // The rest of a layer whose experts are read when they are known.
   Status rest_streamed(int64_t layer, LayerWeights& weights, Step& step, runtime::Buffer attended,
                        const std::function<void()>& read_ahead);
-  // The rows of `of`, [batch = 1, pos, ...], that are wanted for logits, or behind the final norm; padded.
-  Result<runtime::Buffer> wanted_rows(const Step& step, const runtime::Buffer& of, bool normed);
+  // [batch = 1, pos, embed]: the rows of x that are wanted for logits, or behind the final norm; padded.
+  Result<runtime::Buffer> wanted_rows(const Step& step, bool normed);
+  // The adapters of the rows that are wanted for logits. Empty: none has one, or the head has no adapters.
+  runtime::Buffer head_adapters(const Step& step) const;
   Result<runtime::Buffer> head(Buffers weights, const Step& step);
   Status give_normed(const Step& step);
 
@@ -133,6 +137,7 @@ class LayerRows final : public RowRunner {
   std::function<void(int64_t)> on_layer_;
   PagedCache cache_;
   std::map<int64_t, int32_t> adapter_of_;  // of each open sequence
+  bool has_adapted_head_ = false;
   std::map<Key, Program> programs_;
 };
 

@@ -42,8 +42,7 @@ Status LayerRows::rest_streamed(int64_t layer, LayerWeights& weights, Step& step
   Buffers inputs = std::move(weights.attention);
   inputs.push_back(std::move(step.x));
   inputs.push_back(std::move(attended));
-  ASSIGN_OR_RETURN(Buffers after,
-                   run({Part::kAfter, kind_of(layer), step.bucket}, layer, std::move(inputs), step.adapter));
+  ASSIGN_OR_RETURN(Buffers after, run({Part::kAfter, kind_of(layer), step.bucket}, layer, std::move(inputs)));
   int64_t places = 0;
   if (after.size() > 2) {
     ASSIGN_OR_RETURN(after[2], after[2].to_host());
@@ -67,8 +66,8 @@ Status LayerRows::rest_streamed(int64_t layer, LayerWeights& weights, Step& step
   read_ahead();
   inputs = std::move(weights.chosen);
   append(inputs, after);
-  ASSIGN_OR_RETURN(Buffers out, run({Part::kChosen, kind_of(layer), step.bucket, places}, layer,
-                                    std::move(inputs), step.adapter));
+  ASSIGN_OR_RETURN(Buffers out,
+                   run({Part::kChosen, kind_of(layer), step.bucket, places}, layer, std::move(inputs)));
   step.x = std::move(out[0]);
   return {};
 }
@@ -105,7 +104,10 @@ void LayerRows::list_rows(Step& step) const {
   step.table = Buffer::zeros({ir::DType::i32, {{"pos", step.bucket}, {"entry", cache_.entries()}}});
   const auto place = step.place.mutable_as<int32_t>(), in_text = step.in_text.mutable_as<int32_t>(),
              table = step.table.mutable_as<int32_t>();
-  if (model_.adapters > 0) {
+  const bool adapted = std::any_of(step.pieces.begin(), step.pieces.end(), [&](const Step::Piece& piece) {
+    return adapter_of_.at(piece.chunk.sequence) != kNoAdapter;
+  });
+  if (adapted) {
     step.adapter = Buffer::empty(step.tokens.shape());
     std::fill_n(step.adapter.mutable_as<int32_t>().begin(), step.bucket, kNoAdapter);
   }
@@ -113,7 +115,7 @@ void LayerRows::list_rows(Step& step) const {
   std::fill(in_text.begin(), in_text.end(), -1);
   for (const Step::Piece& piece : step.pieces) {
     const auto pages = cache_.pages(piece.chunk.sequence);
-    if (step.adapter.valid())
+    if (adapted)
       std::fill_n(step.adapter.mutable_as<int32_t>().begin() + piece.first, piece.count,
                   adapter_of_.at(piece.chunk.sequence));
     for (int64_t i = 0; i < piece.count; ++i) {
@@ -152,8 +154,8 @@ Result<Buffer> LayerRows::run_layers(Step& step) {
       append(inputs, weights.chosen);
       inputs.push_back(std::move(step.x));
       inputs.push_back(std::move(values));
-      ASSIGN_OR_RETURN(Buffers out, run({Part::kRest, kind_of(layer), step.bucket}, layer, std::move(inputs),
-                                        step.adapter));
+      ASSIGN_OR_RETURN(Buffers out, run({Part::kRest, kind_of(layer), step.bucket, 1, step.adapter.valid()},
+                                        layer, std::move(inputs), step.adapter));
       step.x = std::move(out[0]);
     } else {
       RETURN_IF_ERROR(rest_streamed(layer, weights, step, std::move(values), [&] { read_ahead(layer + 1); }));

@@ -17,7 +17,7 @@ struct LayerRows::Step {
   int64_t rows = 0, bucket = 0;
   int64_t logits = 0, normed = 0;     // rows that are wanted
   runtime::Buffer tokens, positions;  // i32 [batch, pos], i32 [pos]; of padding 0
-  runtime::Buffer adapter;            // i32 [batch, pos], of padding kNoAdapter; where the model has several
+  runtime::Buffer adapter;            // i32 [batch, pos], of padding kNoAdapter; empty: no row has one
   runtime::Buffer place, table,
       in_text;        // of LayerFunctions::Paged; in_text has the positions, of padding -1
   runtime::Buffer x;  // [batch, pos, embed]

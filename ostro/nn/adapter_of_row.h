@@ -10,7 +10,7 @@ namespace ostro::nn {
 class AdapterOfRow {
  public:
   // i32; its axes are some of the axes of rows (of all that a Linear reads but its `in`), in their order.
-  // Negative: the row has none, and is what it is without adapters.
+  // Negative: the row has none, and is what it is without adapters. An empty array: no row has one.
   explicit AdapterOfRow(Array adapter);
   ~AdapterOfRow();
   AdapterOfRow(const AdapterOfRow&) = delete;

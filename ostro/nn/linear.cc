@@ -53,6 +53,7 @@ Array adapters_of(const Array& x, const Axes& in, Loc loc) {
 // so are rows without one.
 Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
   const bool several = linear.lora[0].a.shape().has(kAdaptersAxis);
+  if (several && !AdapterOfRow::current(loc).valid()) return y;
   const Array chosen = several ? adapters_of(x, linear.in, loc) : Array();
   const auto times = [&](const Array& rows, const Array& factor, const Axes& over, DType dtype) {
     return several ? expert_dot(rows, factor, kAdaptersAxis, chosen, over, dtype, loc)

@@ -156,6 +156,8 @@ RunningRequest* EngineThread::take(Job job) {
     if (one->key() == job.key) one->set_ahead(std::max<size_t>(one->ahead(), 1) - 1);
   if (job.exchange->is_gone()) return nullptr;
   ServedModel& model = job.model != nullptr ? *job.model : model_;
+  OSTRO_CHECK(&model == &model_ || (model.rows != nullptr && model.rows == model_.rows),
+              "a request for {}, whose rows are not those of {}", model.facts.name, model_.facts.name);
   return &*requests_.emplace(before, model, receipts_, std::move(job));
 }
 

@@ -1,8 +1,8 @@
 // ModelServer: answers OpenAI's API for a model, and for the model with adapters, over HTTP
 // (docs/guide/serve.md).
 //
-// Threads: those of HTTP, two that read requests and make tokens of them, and one for each
-// model, or models that share their rows, that runs it.
+// Threads: those of HTTP, two that read requests and make tokens of them, and for each model one that runs
+// it; models that share their rows have the same one.
 // Requests are accepted before the model is there: /health then says ok, and requests that need the model are
 // answered with 503. Call start, serve, drain and the destructor from one thread.
 #pragma once

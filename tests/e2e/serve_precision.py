@@ -110,8 +110,10 @@ def released(test, check):
 
 def adapters(test, server_class, check, prompt):
     """In int8 too, a model with an adapter answers as `ostro sample` and `score` with the run that trained it."""
-    server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", "--mp", "int8", "--adapter", "a=runs/tuned", "--adapter", "c=peft")
+    server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", "--mp", "int8", "--cache_pages", "7", "--adapter", "a=runs/tuned", "--adapter", "c=peft")
     try:
+        pages = [line for line in server.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith('ostro_cache_pages{state="all"}')]
+        check(pages and int(pages[0].split()[-1]) == 2 * 7, f"a and c in one runner, and the model, whose integers are of f32: {pages}")
         for name, run in (("nano", "runs/nano"), ("nano:a", "runs/tuned"), ("nano:c", "runs/tuned")):
             line = json.loads(test.program("sample", "--checkpoint", run, "--prompt", prompt, "--max_new_tokens", "12", "--temperature", "0.8", "--seed", "5", "--json", "--mp", "int8"))
             made = server.complete(model=name, prompt=prompt, max_tokens=12, temperature=0.8, seed=5, return_token_ids=True)["choices"][0]

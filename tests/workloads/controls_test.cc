@@ -1,6 +1,7 @@
 // Faults that batching could have, planted into a decoder's rows: the comparison of workloads finds each.
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "ostro/serve/model/adapter_rows.h"
 #include "ostro/trace/ops.h"
@@ -141,6 +142,28 @@ TEST_CASE("rows with the adapter of another request are found") {
   std::vector<serve::ServedModel> models = Weights::served_together({&one, &other}, kSetting);
   models[1].runner = std::make_unique<serve::AdapterRows>(models[1].rows, 1, "");
   CHECK(wrong_of(std::move(models)) == 2);
+}
+
+TEST_CASE("what is kept of an owner's text is given to the same adapter alone") {
+  const Weights one(kinds()[0], Numbers::kF32, 1), other(kinds()[0], Numbers::kF32, 2);
+  std::vector<serve::ServedModel> models = Weights::served_together({&one, &other}, kSetting);
+  const std::vector<int32_t> text(130, 7);
+  for (size_t first = 0; first < models.size(); ++first) {
+    const std::string owner = std::to_string(first);
+    infer::RowRunner& runner = *models[first].runner;
+    const int64_t sequence = runner.open().value();
+    CHECK(runner.reuse(sequence, text, owner) == 0);
+    for (const int64_t at : {0, 65}) {
+      const infer::RowChunk chunk{sequence, std::span(text).subspan(static_cast<size_t>(at), 65)};
+      CHECK(runner.step({&chunk, 1}).ok());
+    }
+    runner.close(sequence);
+    for (size_t next = 0; next < models.size(); ++next) {
+      const int64_t again = models[next].runner->open().value();
+      CHECK(models[next].runner->reuse(again, text, owner) == (next == first ? 128 : 0));
+      models[next].runner->close(again);
+    }
+  }
 }
 
 TEST_CASE("logits of a neighbour's row are found") {

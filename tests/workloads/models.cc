@@ -49,10 +49,12 @@ const std::vector<Kind>& kinds() {
     const std::vector<Numbers> any = {Numbers::kF32, Numbers::kBf16, Numbers::kInt8};
     DecoderOptions released = small("grok");
     released.rounding = models::Rounding::kReleased;
-    return std::vector<Kind>{
-        {"dense", long_one(small("llama")), any},    {"odd", long_one(odd_decoder()), any},
-        {"windows", long_one(small("gemma2")), any}, {"mixture", long_one(odd_mixture()), any},
-        {"latent", long_one(odd_latent()), any},     {"gathered", long_one(released), {Numbers::kBf16}}};
+    return std::vector<Kind>{{"dense", long_one(small("llama")), any},
+                             {"odd", long_one(odd_decoder()), any, {{"*"}}},
+                             {"windows", long_one(small("gemma2")), any},
+                             {"mixture", long_one(odd_mixture()), any, {{"q_proj", "o_proj"}}},
+                             {"latent", long_one(odd_latent()), any},
+                             {"gathered", long_one(released), {Numbers::kBf16}}};
   }();
   return all;
 }
@@ -66,7 +68,7 @@ models::LayerFunctions Weights::layers(int64_t adapters) const {
 
 Weights::Weights(const Kind& kind, Numbers numbers, int adapter)
     : kind_(kind), precision_(precision_of(numbers)) {
-  if (adapter > 0) lora_ = nn::LoraSpec{.rank = 3, .scale = 0.7, .targets = {}};
+  if (adapter > 0) lora_ = nn::LoraSpec{.rank = 3, .scale = 0.7, .targets = kind.adapted};
   functions_ = models::model_functions<Decoder>(kind.options, serve::test_tokenizer()->vocab_size(),
                                                 precision_, lora_);
   layers_ = layers(0);

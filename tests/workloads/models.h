@@ -24,7 +24,8 @@ const char* word_of(Numbers numbers);
 struct Kind {
   std::string name;
   models::DecoderOptions options;
-  std::vector<Numbers> numbers;  // in which it can be served
+  std::vector<Numbers> numbers;                          // in which it can be served
+  std::optional<std::vector<std::string>> adapted = {};  // matrices with adapters; nothing: all but the head
 };
 // Dense, with values that no family has, with windows, a mixture, latent attention, and a family whose
 // programs gather pages.

@@ -136,9 +136,11 @@ int serve_command(Args args) {
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
   args.option("--mp", &request.use.mp, "P", trained::kUseMpHelp);
-  args.option("--adapter", &request.adapters, "NAME=DIR",
-              "also serve the model with this adapter (LoRA), as MODEL:NAME: a directory of PEFT's, or a run "
-              "or checkpoint\nthat trained one on this model; may be repeated");
+  args.option(
+      "--adapter", &request.adapters, "NAME=DIR",
+      "also serve the model with this adapter (LoRA), as MODEL:NAME: a directory of PEFT's, or a run "
+      "or checkpoint\nthat trained one on this model; may be repeated. The model and adapters of one shape "
+      "share --running,\n--cache_pages and --waiting");
   args.flag(
       "--stream_weights", &request.stream,
       "the weights stay in the checkpoint and are read layer by layer, of a mixture only the experts that "

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "ostro/base/check.h"
 #include "ostro/nn/linear.h"
 
 namespace ostro::serve {
@@ -16,6 +17,8 @@ Result<Buffer> side_by_side(std::vector<Buffer> factors) {
   Buffer out = Buffer::empty(shape);
   const size_t bytes = out.bytes().size() / layers / factors.size();
   for (size_t i = 0; i < factors.size(); ++i) {
+    OSTRO_CHECK(factors[i].shape() == factors[0].shape(), "factors {} and {} side by side",
+                factors[0].shape().str(), factors[i].shape().str());
     ASSIGN_OR_RETURN(factors[i], factors[i].to_host());
     for (size_t layer = 0; layer < layers; ++layer)
       std::memcpy(out.mutable_bytes().data() + (layer * factors.size() + i) * bytes,

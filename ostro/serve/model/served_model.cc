@@ -78,20 +78,23 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
       });
 }
 
-// A model whose sequences go through `rows`, with this adapter of them.
+// A model whose sequences go through `rows`, with this adapter of them. `program`: of the model alone; empty:
+// it is not known.
 Result<std::unique_ptr<ServedModel>> served_by_rows(
     const Context& context, std::shared_ptr<runtime::Engine> engine, trained::LoadedModel loaded,
     const std::string& checkpoint, const trained::UseOptions& use,
-    const std::shared_ptr<infer::LayerRows>& rows, int32_t adapter) {
-  return served_by(
-      context, std::move(engine), std::move(loaded), checkpoint, use,
-      [&](ServedModel& out, trained::LoadedModel& model, const numerics::LeafTable& leaves) -> Status {
-        ASSIGN_OR_RETURN(std::string program,
-                         infer::forward_hash(model.functions, rows->limits().positions, leaves));
-        out.runner = std::make_unique<AdapterRows>(rows, adapter, std::move(program));
-        out.rows = rows;
-        return {};
-      });
+    const std::shared_ptr<infer::LayerRows>& rows, int32_t adapter, std::string program) {
+  return served_by(context, std::move(engine), std::move(loaded), checkpoint, use,
+                   [&](ServedModel& out, trained::LoadedModel& model,
+                       const numerics::LeafTable& leaves) mutable -> Status {
+                     if (program.empty()) {
+                       ASSIGN_OR_RETURN(
+                           program, infer::forward_hash(model.functions, rows->limits().positions, leaves));
+                     }
+                     out.runner = std::make_unique<AdapterRows>(rows, adapter, program);
+                     out.rows = rows;
+                     return {};
+                   });
 }
 
 }  // namespace
@@ -138,14 +141,15 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     std::vector<trained::LoadedModel*> members;
     for (const size_t i : group.with) members.push_back(&with[i]);
     ASSIGN_OR_RETURN(const auto rows, shared_rows(members, *engine, limits_of(*members[0], running, pages)));
-    const auto served = [&](trained::LoadedModel& model, int32_t adapter) {
-      return served_by_rows(context, engine, std::move(model), checkpoint, use, rows, adapter);
+    const auto served = [&](trained::LoadedModel& model, int32_t adapter, std::string program) {
+      return served_by_rows(context, engine, std::move(model), checkpoint, use, rows, adapter,
+                            std::move(program));
     };
     if (group.has_base) {
-      ASSIGN_OR_RETURN(out[0], served(base, infer::LayerRows::kNoAdapter));
+      ASSIGN_OR_RETURN(out[0], served(base, infer::LayerRows::kNoAdapter, ""));
     }
     for (size_t k = 0; k < group.with.size(); ++k) {
-      ASSIGN_OR_RETURN(out[1 + group.with[k]], served(*members[k], static_cast<int32_t>(k)));
+      ASSIGN_OR_RETURN(out[1 + group.with[k]], served(*members[k], static_cast<int32_t>(k), group.program));
     }
   }
   const auto alone = [&](trained::LoadedModel& model) {

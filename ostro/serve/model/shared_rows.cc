@@ -27,7 +27,8 @@ Result<std::string> bare_program(const LoadedModel& model) {
                         static_cast<int64_t>(model.tokenizer->vocab_size()), train::precision(model.config)));
 }
 
-// Whether programs of the base read the same bytes of its parameters as those of a model with an adapter.
+// Whether programs of the base read the same bytes of its parameters as those of a model with an adapter:
+// share_parameters made them equal but for their types.
 bool reads_the_same(const LoadedModel& base, const LoadedModel& with) {
   std::map<std::string, const Buffer*> of_base;
   for (size_t k = 0; k < base.functions.paths.size(); ++k)
@@ -48,7 +49,7 @@ Result<std::vector<RowGroup>> row_groups(const LoadedModel& base, std::span<cons
   for (size_t i = 0; i < with.size(); ++i) {
     ASSIGN_OR_RETURN(const std::string program, program_of(with[i], with[i].functions));
     const auto [at, is_new] = groups.try_emplace(program, out.size());
-    if (is_new) out.emplace_back();
+    if (is_new) out.push_back({.program = program});
     out[at->second].with.push_back(i);
   }
   ASSIGN_OR_RETURN(const std::string bare, bare_program(base));

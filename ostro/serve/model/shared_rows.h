@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ostro/infer/layer_rows.h"
@@ -15,17 +16,18 @@ namespace ostro::serve {
 struct RowGroup {
   bool has_base = false;
   std::vector<size_t> with;  // places among the models with adapters, in order
+  std::string program;       // infer::forward_hash of each of them alone
 };
 
 // The groups of these models, which are those of with_adapter after share_parameters. Adapters are in one
-// group when their programs are equal: the same base, rank, scale and matrices, precision and context. The
-// base is in the first group whose models are it but for the adapter and read its parameters as it does
-// (with integer products they do not); else it is in none.
+// group when their programs are equal: the same rank, scale, matrices, precision and context, held in the
+// same types. The base is in the first group whose models are it but for the adapter and read its parameters
+// as it does (where it holds them in f32 they do not with integer products); else it is in none.
 Result<std::vector<RowGroup>> row_groups(const trained::LoadedModel& base,
                                          std::span<const trained::LoadedModel> with);
 
-// The runner of a group: adapter i is that of the i-th of `with`, which are of one group. Their parameters
-// are moved into it.
+// The runner of a group: adapter i is that of the i-th of `with`, which are of one group. Their factors are
+// moved into it.
 Result<std::shared_ptr<infer::LayerRows>> shared_rows(std::span<trained::LoadedModel* const> with,
                                                       runtime::Engine& engine,
                                                       const infer::RowLimits& limits);
