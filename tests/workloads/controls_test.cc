@@ -146,15 +146,17 @@ TEST_CASE("rows with the adapter of another request are found") {
 
 TEST_CASE("what is kept of an owner's text is given to the same adapter alone") {
   const Weights one(kinds()[0], Numbers::kF32, 1), other(kinds()[0], Numbers::kF32, 2);
-  std::vector<serve::ServedModel> models = Weights::served_together({&one, &other}, kSetting);
+  Setting setting = kSetting;
+  setting.limits.rows = 128;
+  std::vector<serve::ServedModel> models = Weights::served_together({&one, &other}, setting);
   const std::vector<int32_t> text(130, 7);
   for (size_t first = 0; first < models.size(); ++first) {
     const std::string owner = std::to_string(first);
     infer::RowRunner& runner = *models[first].runner;
     const int64_t sequence = runner.open().value();
     CHECK(runner.reuse(sequence, text, owner) == 0);
-    for (const int64_t at : {0, 65}) {
-      const infer::RowChunk chunk{sequence, std::span(text).subspan(static_cast<size_t>(at), 65)};
+    for (const size_t at : {size_t{0}, size_t{65}}) {
+      const infer::RowChunk chunk{sequence, std::span(text).subspan(at, 65)};
       CHECK(runner.step({&chunk, 1}).ok());
     }
     runner.close(sequence);
