@@ -1,5 +1,5 @@
-"""`ostro serve` beside llama.cpp's server: one request, load, the start, what receipts cost, and what
-checking one does.
+"""`ostro serve` beside llama.cpp's server: one request, load, the start, what receipts cost, what checking one does, and what
+slow clients take from others.
 
 Both serve the same random weights in bf16 (peers/llama_files.py); llama.cpp is that of the newest llama-cpp-python
 (peers/llama_cpp.sh), built with -march=native, and once more for AVX2 alone. Both have the same number of threads, answers at a
@@ -13,12 +13,12 @@ Without llama.cpp (no --llama) our side runs alone, and goals beside it are not 
 """
 import contextlib, json, os, random, statistics, subprocess, sys, time
 
-import decode, serving_load
+import decode, serving_load, serving_slow
 from peers.common import SIZES
 from report import HERE, spread
 from serving_sides import Ours, Theirs
 
-SECTIONS = ("one", "avx2", "load", "start", "receipts", "checks")
+SECTIONS = ("one", "avx2", "load", "start", "receipts", "checks", "slow")
 LONG, RUNNING = 4000, 32
 POOL = 600  # pages of 128 positions
 MARGIN = 300 << 20
@@ -282,14 +282,14 @@ def checks(s, size="llama1b"):
 
 
 TITLES = {"one": "Serving: one request", "avx2": "Serving: AVX2 alone", "load": "Serving: load", "start": "Serving: start",
-          "receipts": "Serving: receipts", "checks": "Serving: checking a receipt"}
+          "receipts": "Serving: receipts", "checks": "Serving: checking a receipt", "slow": "Serving: slow clients"}
 
 
 def report(b, llama, sections):
     s = Serving(b, llama)
     size = "base125" if b.quick else "llama1b"
     parts = {"one": lambda: one(s, size), "avx2": lambda: one(s, size, avx2=True), "load": lambda: load(s), "start": lambda: start(s),
-             "receipts": lambda: receipts(s), "checks": lambda: checks(s)}
+             "receipts": lambda: receipts(s), "checks": lambda: checks(s), "slow": lambda: serving_slow.report(s)}
     for name in sections:
         with b.section(TITLES[name]):
             parts[name]()
