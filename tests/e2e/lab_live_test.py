@@ -219,6 +219,17 @@ def use_boards(tab):
     check(tab.until("document.querySelector('#checked').className === 'good'"), tab.text("#checked"))
 
 
+def take_pictures(site, folder):
+    """The pages of scaling plans and of boards, whole and in both colours."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for dark in (False, True):
+        tab = Tab(site, dark=dark, height=1600)
+        for name in ("scaling", "boards"):
+            tab.open(f"{name}.html")
+            tab.tab.picture(folder / f"{name}{'-dark' if dark else ''}.png")
+        tab.close()
+
+
 def uses_of(lab, document):
     """Steps and rows of a document, by `ostro data find`."""
     run = lab.outputs("train")["wide"].relative_to(lab.top)
@@ -283,13 +294,10 @@ def main():
         if args.browser:
             tab = Tab(site)
             use_scaling(tab, lab)
-            if args.pictures:
-                tab.tab.picture(args.pictures / "scaling.png")
             use_boards(tab)
-            if args.pictures:
-                tab.open("boards.html")
-                tab.tab.picture(args.pictures / "boards.png")
             tab.close()
+            if args.pictures:
+                take_pictures(site, args.pictures)
         any_batch(lab, site, args.browser)
     print("seen: a lab from nothing to its end on one page, its scaling plan and board, and a batch that its pages do not have")
     return 0
