@@ -192,8 +192,8 @@ check_commands() {
   for on in sample eval score grad; do same "ostro $on" "$on-cpu" "$on-cuda"; done
 }
 
-# --- servers: the same answers as on the CPU, and receipts that the CPU finds true; with more than one page of keys, a window,
-# and attention on integers
+# --- servers: the same answers as on the CPU, log-probabilities of training there, receipts that the CPU finds true, and tokens a
+# second beside vLLM where it is at hand; with more than one page of keys, a window, and attention on integers
 servers=("|--model.seq_len;400" ", with a window, on integers|--model.type;mistral;--model.sliding_window;150;--trainer.mp;c=int8,a=int8;--model.seq_len;400")
 $quick && servers=("|--model.seq_len;160")
 check_serving() {
@@ -206,8 +206,14 @@ check_serving() {
     local -a words
     IFS=';' read -r -a words <<< "${entry#*|}"
     number=$((number + 1))
+    local -a beside=()
+    (( number == 1 )) && beside=(--beside_vllm)
     if ! train "$id" cpu --trainer.num_train_steps 1 "${words[@]}"; then row "a server${entry%%|*}" "not run: the CPU refuses it: $(error_of "$id.log")"; continue; fi
-    timeout 120 python3 "$here/gpu_check_serving.py" --ostro "$program" --checkpoint "runs/$id" --device "$device" "${quickly[@]}" \
+    if ! "$program" eval --config base.yaml --checkpoint "runs/$id" "${words[@]}" --trainer.max_eval_batches 1 --per_token "$id.tokens" > eval.out 2> "$id.log"; then
+      row "a server${entry%%|*}" "failed: the losses of the run: $(error_of "$id.log")"
+      continue
+    fi
+    timeout 300 python3 "$here/gpu_check_serving.py" --ostro "$program" --checkpoint "runs/$id" --per_token "$id.tokens" --device "$device" "${beside[@]}" "${quickly[@]}" \
       > serving.out 2> serving.log || status=$?
     while IFS=$'\t' read -r name result value; do row "$name${entry%%|*}" "$result" "${value:-null}"; done < serving.out
     (( status <= 1 )) || row "a server${entry%%|*}" "failed: exit status $status: $(tail -1 serving.log | cut -c1-200)"
