@@ -4,7 +4,9 @@ what they assert, the hashes of its text are those that the cells print, and it 
 what the wheel needs:
 
   python3 -m venv try && try/bin/pip install nbclient nbformat ipykernel
-  try/bin/python tests/e2e/notebook_test.py dist/ostro-0.1.0-py3-none-manylinux_2_34_x86_64.whl [--log FILE]
+  PATH=$PWD/try/bin:$PATH try/bin/python tests/e2e/notebook_test.py dist/ostro-0.1.0-py3-none-manylinux_2_34_x86_64.whl [--log FILE]
+
+The kernel's Python is the first `python` of the PATH.
 """
 import argparse
 import pathlib
