@@ -36,7 +36,8 @@ def parse(words):
 
 def settings(args):
     """Environment of the workers, beside their node's."""
-    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and k != "OSTRO_PYTHON"}
+    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_"))
+              and k not in ("OSTRO_PYTHON", "OSTRO_ADVERTISE", "OSTRO_SLICE")}
     if args.cpus_per_worker >= 1:
         passed.setdefault("OSTRO_THREADS", str(int(args.cpus_per_worker)))
     return passed
@@ -57,11 +58,11 @@ def main():
     secret = os.environ.get("OSTRO_JOB_SECRET") or secrets.token_hex(32)
     config = pathlib.Path(args.config)
     spec = {"program": args.program or args.ostro, "words": words, "config": config.read_text(encoding="utf-8"),
-            "config_name": config.name, "folder": os.getcwd(),
-            "environment": settings(args) | {"OSTRO_JOB_SECRET": secret}}
+            "config_name": config.name, "folder": os.getcwd()}
+    variables = settings(args) | {"OSTRO_JOB_SECRET": secret}
 
     async def supervise():
-        supervisor = Supervisor(args, spec, secret)
+        supervisor = Supervisor(args, spec, variables)
         return await supervisor.run(), supervisor.stopping
 
     try:

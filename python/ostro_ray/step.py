@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-from ostro_ray import cluster, output, place, processes
+from ostro_ray import cluster, output, place, processes, sealed
 
 LOST = 3  # exit status
 LOOK = 0.5  # seconds
@@ -20,6 +20,10 @@ LOOK = 0.5  # seconds
 
 class NoPlace(Exception):
     """The process cannot be started, and why."""
+
+
+class Unwanted(Exception):
+    """The step is no longer wanted."""
 
 
 def parse(words):
@@ -35,7 +39,7 @@ def parse(words):
 
 def environment(args):
     """The process's, beside its node's."""
-    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and k not in ("OSTRO_PYTHON", "OSTRO_ADVERTISE")}
+    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and k not in ("OSTRO_PYTHON", "OSTRO_ADVERTISE", "OSTRO_SLICE")}
     return passed | {"OSTRO_THREADS": str(args.cpus)}
 
 
@@ -46,17 +50,19 @@ async def follow(args):
     options, need = cluster.request(args.cpus, args.resources)
     if cluster.capacity(need, set()) == 0:
         raise NoPlace("no node of the Ray cluster is large enough: " + cluster.room_text(need, "a step"))
-    ray.cloudpickle.register_pickle_by_value(place)
+    for module in (place, sealed):
+        ray.cloudpickle.register_pickle_by_value(module)
     actor = ray.remote(place.Place).options(max_restarts=0, max_concurrency=2, scheduling_strategy="SPREAD", **options).remote()
-    spec = {"program": args.program, "command": ["lab", "step", args.task], "folder": os.getcwd(), "environment": environment(args)}
+    spec = {"program": args.program, "command": ["lab", "step", args.task], "folder": os.getcwd()}
     where, last, told = None, [], False
     stop = os.path.join(os.path.dirname(args.task), "stop")
-    stream = actor.run.options(num_returns="streaming").remote(spec)
     try:
+        spec["sealed"] = sealed.seal(await _key(actor, stop), environment(args))
+        stream = actor.run.options(num_returns="streaming").remote(spec)
         async for kind, value in _with_looks(stream):
             if kind == "look":
                 if not where and os.path.exists(stop):  # nobody else reads it yet
-                    return LOST, "the step had no place yet when it was no longer wanted"
+                    raise Unwanted
                 if where and not told and where["node"] in cluster.draining():
                     told = True
                     actor.signal.remote(signal.SIGTERM)
@@ -74,11 +80,22 @@ async def follow(args):
                     return LOST, f"{at}, which Ray drains, {how}{said}"
                 return 0, f"{at} {how}{said}"
         return LOST, "an actor ended before its process"
+    except Unwanted:
+        return LOST, "the step had no place yet when it was no longer wanted"
     except exceptions.RayError as error:
         first = str(error).strip().split("\n", 1)[0][:200]
         return LOST, f"the actor{' on node ' + where['address'] if where else ''} is lost ({type(error).__name__}: {first})"
     finally:
         ray.kill(actor, no_restart=True)
+
+
+async def _key(actor, stop):
+    """The actor's, once it has a place."""
+    asked = asyncio.ensure_future(actor.key.remote())
+    while not (await asyncio.wait([asked], timeout=LOOK))[0]:
+        if os.path.exists(stop):
+            raise Unwanted
+    return asked.result()
 
 
 async def _with_looks(stream):

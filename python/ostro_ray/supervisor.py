@@ -23,14 +23,14 @@ MOST_FAILURES = 3  # in a row on one node, of a run that has trained
 
 
 class Supervisor:
-    def __init__(self, args, spec, secret):
-        self.args, self.spec = args, spec
+    def __init__(self, args, spec, variables):
+        self.args, self.spec, self.variables = args, spec, variables
         self.workers = {}  # by number of the place
         self.options, self.need = cluster.request(args.cpus_per_worker, args.resources_per_worker)
         words = [word for word in spec["words"] if word != "--amend"]  # which is the workers' affair
         self.coordinator = Coordinator(
             args.ostro, ray.util.get_node_ip_address(), args.port, spec["config"],
-            ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), *words], secret)
+            ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), *words], variables["OSTRO_JOB_SECRET"])
         self.result, self.over, self.stopping = None, asyncio.Event(), False
         self.signals, self.restarts = 0, 0
         self.failures = {}  # by number of the place: how many workers in a row have failed there
@@ -173,7 +173,7 @@ class Supervisor:
 
     async def follow(self, worker):
         """The worker's exit status; None for one that has not begun when the run is over."""
-        following = asyncio.create_task(worker.follow(self.spec | {"coordinator": self.coordinator.address}))
+        following = asyncio.create_task(worker.follow(self.spec | {"coordinator": self.coordinator.address}, self.variables))
         over = asyncio.create_task(self.over.wait())
         try:
             await asyncio.wait([following, over], return_when=asyncio.FIRST_COMPLETED)

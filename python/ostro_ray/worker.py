@@ -6,7 +6,7 @@ import time
 import ray
 from ray import exceptions
 
-from ostro_ray import place
+from ostro_ray import place, sealed
 from ostro_ray.output import say, tell
 
 INTERRUPTED, LOST_PLACE, LEFT = 75, 76, 77  # exit statuses (`ostro --help`)
@@ -32,7 +32,8 @@ class Failed(Exception):
 class Worker:
     def __init__(self, coordinator, options):
         # By value: the nodes need not have this package.
-        ray.cloudpickle.register_pickle_by_value(place)
+        for module in (place, sealed):
+            ray.cloudpickle.register_pickle_by_value(module)
         self._actor = ray.remote(place.Place).options(
             max_restarts=0, max_concurrency=2, **options).remote()
         self._coordinator = coordinator
@@ -72,9 +73,10 @@ class Worker:
     def kill(self):
         ray.kill(self._actor, no_restart=True)
 
-    async def follow(self, spec):
-        """Passes on what it prints, until it ends by itself: its exit status."""
+    async def follow(self, spec, variables):
+        """Passes on what it prints, until it ends by itself: its exit status. `variables` are of its environment; Ray carries them sealed."""
         try:
+            spec = spec | {"sealed": sealed.seal(await self._actor.key.remote(), variables)}
             async for reference in self._actor.run.options(num_returns="streaming").remote(spec):
                 kind, value = await reference
                 if kind == "exit":

@@ -180,17 +180,25 @@ def faults(launch, cluster, nodes, rng):
             ("add another", lambda: add_node(5)), ("drain the first that was added", drain_node)]
 
 
-def check_faults(place, cluster, nodes, rng, reference):
+def check_faults(place, cluster, nodes, rng, reference, of_ray):
+    looked = False
     marks = place.top / "bad"
     marks.mkdir()
     (marks / f"127.0.0.{BAD_NODE}").write_text("1")
-    launch = Launch(place, cluster, "faults", LONG, words=["--program", program_with_bad_nodes(place, marks)])
+    launch = Launch(place, cluster, "faults", LONG, {"OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": KEY},
+                    words=["--program", program_with_bad_nodes(place, marks)])
     try:
         for name, inject in faults(launch, cluster, nodes, rng):
             wanted = steps_of(place, "faults") + rng.randint(2, 8)
             launch.wait_for(lambda: steps_of(place, "faults") >= wanted and len(workers_of("faults")) >= 2,
                             f"step {wanted}")
             print(f"after step {steps_of(place, 'faults')}: {name}", flush=True)
+            if not looked:
+                looked = True
+                given = [pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in workers_of("faults")]
+                check(given and all(SECRET.encode() in text and KEY.encode() in text for text in given), "the workers have no secret")
+                shown = secrets_shown(cluster, of_ray)
+                check(not shown, f"the secret is shown: {shown}")
             inject()
         text = launch.end()
     finally:
@@ -229,6 +237,40 @@ def check_chaos(place, cluster, nodes, rng, faults, log):
     check(happened > 0, f"none of {planned} happened")
     print(f"{faults} drawn faults and {happened} long leaves on a Ray cluster in {time.monotonic() - begin:.0f} s: the run ended, with the chain of one "
           f"process; {text.count('resuming')} times from a checkpoint", file=log, flush=True)
+
+
+SECRET, KEY = "the secret of this job, which is long", "an access key of this test"
+
+
+def check_sealed():
+    """What a launcher gives to Ray for a worker has no secret in it, and opens with the actor's key alone."""
+    sys.path.insert(0, str(ROOT / "python"))
+    from ostro_ray import sealed
+    variables = {"OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": KEY, "OSTRO_TEXT": "\u00e4" * 100}
+    actor, stranger = sealed.Key(), sealed.Key()
+    other, content, tag = sealed.seal(actor.public, variables)
+    check(actor.open((other, content, tag)) == variables, "the variables are others")
+    given = ray.cloudpickle.dumps((actor.public, other, content, tag))
+    check(SECRET.encode() not in given and KEY.encode() not in given, "the secret is in what Ray gets")
+    check(sealed.seal(actor.public, variables)[1] != content, "two texts have one key")
+    turned = bytes([content[0] ^ 1]) + content[1:]
+    for key, wrong in ((stranger, (other, content, tag)), (actor, (other, turned, tag)), (actor, (1, content, tag)), (actor, (sealed._P - 1, content, tag))):
+        try:
+            key.open(wrong)
+        except sealed.SealError:
+            continue
+        check(False, f"{wrong[0]:x}: what was not sealed for it opens")
+
+
+def secrets_shown(cluster, folder):
+    """Where Ray keeps or shows the secret or the key: in its own files, in its tables, in the arguments of a process."""
+    words = (SECRET.encode(), KEY.encode())
+    found = [str(path) for path in folder.rglob("*") if path.is_file() and any(word in path.read_bytes() for word in words)]
+    gcs = GcsClient(address=cluster.address)
+    kept = [str(gcs.get_all_actor_info()), *(str(gcs.internal_kv_get(key, namespace.encode() or None)) for namespace in ("", "fun", "cls", "job")
+                                             for key in gcs.internal_kv_keys(b"", namespace.encode() or None))]
+    found += ["a table of Ray's"] if any(word.decode() in text for text in kept for word in words) else []
+    return found + [f"process {pid}" for pid in processes_with(lambda found: any(word.decode() in " ".join(found) for word in words))]
 
 
 def processes_of(launch):
@@ -371,11 +413,12 @@ def main():
                 check_chaos(place, cluster, nodes, random.Random(seed), args.faults, log)
                 return
             rng = random.Random(seed)
+            check_sealed()
             check_patience()
             check_errors(place, cluster)
             kinds = rng.sample(list(STOPS), len(STOPS) if full else 1)
             check_stop(place, cluster, rng, place.train("alone-stop", [*LONG[:3], "[{every: 600}]"]), kinds)
-            check_faults(place, cluster, nodes, rng, reference)
+            check_faults(place, cluster, nodes, rng, reference, pathlib.Path(of_ray))
             if full:
                 reference = place.train("alone-short", SHORT)
                 check_planted(place, cluster, args.faulty, reference)
