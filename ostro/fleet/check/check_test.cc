@@ -61,6 +61,32 @@ TEST_CASE("a leaf is checked by others, and every other worker has its turn") {
   CHECK(one.deciders == std::vector<int64_t>{0});
 }
 
+TEST_CASE("a leaf is checked on other machines, where there are some") {
+  CheckDraw draw{1, 3};
+  draw.machines = machines_of({"a", "x", "a", "b", "b", "c"}, {0, 2, 3, 4, 5});
+  CHECK(draw.machines == std::vector<int64_t>{0, 0, 1, 1, 2});
+  CHECK(machines_of({}, {0, 1}).empty());
+  std::set<std::pair<int64_t, int64_t>> seen;
+  for (int64_t leaf = 0; leaf < 2000; ++leaf) {
+    const Checkers c = checkers_of(draw, 5, leaf, 0, 5);
+    seen.emplace(c.second, c.deciders[0]);
+  }
+  // Three machines: no two of the three workers share one. Of two, the third shares one with another.
+  CHECK(seen == std::set<std::pair<int64_t, int64_t>>{{2, 4}, {3, 4}, {4, 2}, {4, 3}});
+  draw.machines = {0, 0, 1};
+  for (int64_t leaf = 0; leaf < 100; ++leaf) {
+    const Checkers c = checkers_of(draw, 5, leaf, 0, 3);
+    CHECK(c.second == 2);
+    CHECK(c.deciders == std::vector<int64_t>{1});
+  }
+  // On one machine, or where each has its own, the draw is that of before.
+  CheckDraw one{1, 3}, none{1, 3};
+  one.machines = {7, 7, 7, 7};
+  for (int64_t leaf = 0; leaf < 100; ++leaf)
+    CHECK(checkers_of(one, 5, leaf, leaf % 4, 4).deciders ==
+          checkers_of(none, 5, leaf, leaf % 4, 4).deciders);
+}
+
 TEST_CASE("the majority names who differs, and no majority names nobody") {
   CHECK(judge({}).agree);
   CHECK(judge({vote(0, 1), vote(2, 1)}).agree);

@@ -190,6 +190,7 @@ Result<WorkerPlan> make_worker_plan(const train::CanonicalPrograms& programs, ru
   plan.rows = train::leaf_rows(programs);
   plan.shares = options.shares;
   plan.slices = Slices(options.slices, options.sharding.mesh.size());
+  plan.options.check.machines = machines_of(options.hosts, plan.leaf_peers(0));
   std::optional<spmd::LeafExchange> round;
   if (options.exchange == train::ExchangeSchedule::kLayer) {
     if (!splits_parameters_over_replica(options)) plan.slice_mesh = replica_slices(plan.mesh(), plan.slices);
