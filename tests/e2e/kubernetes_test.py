@@ -55,7 +55,7 @@ def parse(text):
     return block(0, 0)[0]
 
 
-def validate(manifests):
+def validate(manifests, job="Job ostro-nano-workers"):
     """Returns whether the package is there."""
     sys.path += map(str, ROOT.glob(".venv/lib/python3.*/site-packages"))
     try:
@@ -69,7 +69,7 @@ def validate(manifests):
             kubernetes_validate.validate(manifest, version, strict=True)
     for path, value in ((("spec", "completions"), "three"), (("spec", "template", "spec", "containers", 0, "imagee"), "x"),
                         (("spec", "podFailurePolicy", "rules", 0), {})):
-        wrong = at = copy.deepcopy(manifests["Job ostro-nano-workers"][1])
+        wrong = at = copy.deepcopy(manifests[job][1])
         for step in path[:-1]:
             at = at[step]
         at[path[-1]] = value
@@ -223,12 +223,45 @@ def check_errors(place):
                        (["--user", "0"], "--user: 0 is no number of a user"), (["--workers", "2000"], "1024 at most"),
                        (["--failures", "-1"], "--failures: -1 is not a number from 0 to"), (["--cpus", "four"], '--cpus: "four" is no quantity'),
                        (["--memory", "16gb"], '--memory: "16gb" is no quantity'), (["--gpus", "0.5"], '--gpus: "0.5" is not a number'),
-                       (["--claim", "a/b"], '--claim: "a/b" names no'), (["--image", ""], '--image: "" names no image')):
+                       (["--claim", "a/b"], '--claim: "a/b" names no'),
+                       (["--claim", "", "--mount", ""], "is a folder, which pods see on a volume: name it by --claim"),
+                       (["--credentials", "A"], '--credentials: "A" names no Secret'), (["--slices", "a:3"], "--slice_label must say"),
+                       (["--slice_label", "zone"], "--slices must say how many"),
+                       (["--slices", "a:2,b", "--slice_label", "zone"], '--slices: "b" is not NAME:N'),
+                       (["--slices", "a:2,a:1", "--slice_label", "zone"], "--slices: a is there twice"),
+                       (["--slices", "a:2,b:2", "--slice_label", "zone"], "4 workers together, but --workers 3"),
+                       (["--slices", "a:3", "--slice_label", "a zone"], '"a zone" is no key of a label'), (["--image", ""], '--image: "" names no image')):
         done, out = written(place, "errors", more)
         check(done.returncode == 2 and says in done.stderr and done.stderr.count("error: ") == 1 and not out.exists(),
               f"{more}: {done.returncode} {done.stderr}")
     done, out = written(place, "errors", secret=os.fsdecode(b"a secret \xff"))
     check(done.returncode == 2 and "OSTRO_JOB_SECRET: is no UTF-8" in done.stderr and not out.exists(), done.stderr)
+
+
+def check_slices(place):
+    """A Job for each slice, on the nodes of its label; with everything in an object store no volume is shared, and keys come from a Secret."""
+    store = ["--trainer.log_dir", "s3://runs/all", "--data.cache_dir", "s3://runs/store"]
+    done, out = written(place, "sliced", ["--claim", "", "--mount", "", "--credentials", "keys", "--slices", "west:2,1:1", "--slice_label",
+                                          "topology.kubernetes.io/zone"], options=store)
+    check(done.returncode == 0 and "kubectl delete job -l app.kubernetes.io/instance=ostro-nano,app.kubernetes.io/component=worker" in done.stdout,
+          done.stdout + done.stderr)
+    manifests = {}
+    for path in sorted(out.iterdir()):
+        text = path.read_text()
+        manifests[path.name] = (text, parse(text))
+    validate(manifests, "ostro-nano-workers-0.yaml")
+    for number, (name, workers) in enumerate((("west", 2), ("1", 1))):
+        spec = manifests[f"ostro-nano-workers-{number}.yaml"][1]["spec"]
+        pod = spec["template"]["spec"]
+        (only,) = pod["containers"]
+        check(spec["completions"] == workers and spec["maxFailedIndexes"] == 1, spec)
+        check(pod["nodeSelector"] == {"topology.kubernetes.io/zone": name} and only["args"][-2:] == ["--slice", name], pod)
+    for part in ("workers-0", "coordinator"):
+        pod = manifests[f"ostro-nano-{part}.yaml"][1]["spec"]["template"]["spec"]
+        (only,) = pod["containers"]
+        check(only["envFrom"] == [{"secretRef": {"name": "keys"}}] and only["workingDir"] == "/work", only)
+        check({"name": "run", "emptyDir": {}} in pod["volumes"] and "persistentVolumeClaim" not in str(pod), pod["volumes"])
+    check("ostro-nano-workers.yaml" not in manifests, sorted(manifests))
 
 
 def check_relative(place):
@@ -258,6 +291,7 @@ def main():
         expected = place.train("alone", OPTIONS)
         check_errors(place)
         check_relative(place)
+        check_slices(place)
         manifests, by_package = check_manifests(place)
         try:
             check_commands(place, manifests, expected)

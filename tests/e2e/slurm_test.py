@@ -2,7 +2,8 @@
 """Tests `ostro launch slurm`: small programs in the places of sbatch, squeue, scancel and srun run the jobs on this machine.
 
 The chain is that of `ostro train` when a job is preempted, requeued, lost with its node and cancelled by a person, when the launcher is
-killed and another takes over its jobs, and when the run is stopped by Ctrl-C and resumed. No job is left behind; the secret is in no
+killed and another takes over its jobs, and when the run is stopped by Ctrl-C and resumed. With the run directory in an
+object store and slices by node the same holds, and what jobs need is in the folder --jobs. No job is left behind; the secret is in no
 program's arguments, not with Slurm, and in no file that others can read. Variables that would change what the launcher asks Slurm for do
 nothing. What is wrong in the options is one clear error.
 (tests/e2e/slurm_on_this_machine.sh does the same to the real Slurm.)
@@ -11,6 +12,7 @@ nothing. What is wrong in the options is one clear error.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import signal
@@ -18,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "s3"))
 import workers_test
+from store_server import BUCKET, Store
 from workers_test import Place, check, steps_of, workers_of
 
 # A job is a file ID.state beside these programs, with the word that squeue prints; ID.group is its process group while it runs.
@@ -49,7 +53,7 @@ RUN = """#!/bin/sh
 trap ':' TERM
 echo $$ > $1.group
 out=$(sed -n 's/^#SBATCH --output=//p' $1.script | sed "s/%j/$1/")
-env -i PATH="$PATH" HOME="$HOME" SLURM_CPUS_PER_TASK=1 sh $1.script >> "$out" 2>&1
+env -i PATH="$PATH" HOME="$HOME" SLURM_CPUS_PER_TASK=1 SLURMD_NODENAME="node$1" SLURM_JOB_PARTITION=long sh $1.script >> "$out" 2>&1
 status=$?
 rm $1.group
 if [ -e $1.cancelled ]; then word=CANCELLED; elif [ $status = 0 ]; then word=COMPLETED; else word=FAILED; fi
@@ -91,10 +95,10 @@ class Slurm:
         nodes = [] if "--nodes" in own else ["--nodes", "1:2"]
         return [self.place.ostro, "launch", "slurm", *nodes, "--bind", "127.0.0.1", *own, *self.place.words(run, options)]
 
-    def start(self, run, options, *own, fault=SLOW):
+    def start(self, run, options, *own, fault=SLOW, settings=None):
         path = f"{self.folder}:{os.environ['PATH']}"
         settings = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET, "OSTRO_FAULT": fault, "PATH": path,
-                    "SBATCH_JOB_NAME": "another", "SQUEUE_PARTITION": "another"}
+                    "SBATCH_JOB_NAME": "another", "SQUEUE_PARTITION": "another"} | (settings or {})
         self.log = self.place.top / "launcher.txt"
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(self.words(run, options, *own), env=self.place.environment(settings), stdout=log,
@@ -202,6 +206,42 @@ def check_faults(place, slurm, options, expected):
     print("a job preempted, one lost, one requeued, one cancelled; the launcher killed, stopped, resumed: the chain of ostro train")
 
 
+def check_store(place, slurm, options):
+    """No folder of the run: --jobs has what Slurm reads and writes. Each job is a slice."""
+    run, store, jobs = "stored", Store(), place.top / "jobs"
+    try:
+        expected = place.train("store-alone", options)
+        settings = store.environment() | {"HOME": str(place.top)}
+        key = settings["AWS_SECRET_ACCESS_KEY"]
+        process = slurm.start(run, [*options, "--trainer.log_dir", f"s3://{BUCKET}/runs"], "--nodes", "2", "--jobs", str(jobs), "--slices", "node",
+                              fault="leaf:5:*:delay=5000,leaf:9:*:delay=5000", settings=settings)
+        slurm.says("job 2 runs on node2")
+        (folder,) = jobs.iterdir()
+        check(folder.name.startswith("ostro-stored-"), folder)
+        check({p.name for p in folder.iterdir()} >= {"job.sh", "worker.sh", "environment", "launch.yaml", "1.out"}, list(folder.iterdir()))
+        for path in folder.iterdir():
+            has = SECRET in path.read_text() or key in path.read_text()
+            check(has == (path.name == "environment"), f"{path}: who has the keys")
+            check(path.suffix == ".out" or path.stat().st_mode & 0o777 == 0o600, f"{path}: who can read it")
+        for path in slurm.folder.glob("*.env"):
+            check(key not in path.read_text(), f"sbatch got {path.read_text()}")
+        def between():
+            members = json.loads(store.files(f"runs/{run}/").get("cluster.json", b'{"members": []}'))["members"]
+            return any(m.get("bytes_between_slices") for m in members) or process.poll() is not None
+        wait_for(between)
+        check(process.poll() is None, f"nothing went between slices\n{slurm.log.read_text()}")
+        out = slurm.ends()
+        check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
+        files = store.files(f"runs/{run}/")
+        check(files["chain.jsonl"] == expected, f"another chain in the store\n{out}")
+        check(not any(SECRET.encode() in content or key.encode() in content for content in files.values()), "the store has the keys")
+        check(not (folder / "environment").exists() and not (place.top / "runs" / run).exists(), "something is left behind")
+    finally:
+        store.close()
+    slurm.forget()
+    print("a run directory in an object store, and slices by node: the chain of ostro train")
+
+
 def check_errors(place, slurm):
     def ends(code, says, *own, options=()):
         process = slurm.start("errors", options, *own)
@@ -212,6 +252,8 @@ def check_errors(place, slurm):
     ends(2, "--nodes: '4:2' is not MIN:MAX", "--nodes", "4:2")
     ends(2, "--sbatch: -N4 is set by `ostro launch slurm` itself; use --nodes", "--sbatch", "--mem=1G -N4")
     ends(2, "--grace: 65536 seconds", "--grace", "65536")
+    ends(2, "--slices: 'rack' is none of the words partition, switch, node", "--slices", "rack")
+    ends(2, "trainer.log_dir: s3://runs/all is in an object store, where Slurm can neither read scripts", options=["--trainer.log_dir", "s3://runs/all"])
     ends(2, "--folder /: the workers would look for trainer.log_dir, 'runs', there", "--folder", "/", options=["--trainer.log_dir", "runs"])
     # A program that is not there: both jobs fail before a step, and the run is given up with what a job wrote.
     process = slurm.start("errors", [], "--nodes", "2", "--program", "/none/ostro")
@@ -226,10 +268,12 @@ def check_errors(place, slurm):
 
 
 def check_dry_run(place, slurm):
-    process = slurm.start("dry", [], "--dry_run=true", "--requeue", "--sbatch", "--partition=low --gres=gpu:1", "--workers_per_node", "2")
+    process = slurm.start("dry", [], "--dry_run=true", "--requeue", "--sbatch", "--partition=low --gres=gpu:1", "--workers_per_node", "2",
+                          "--slices", "switch")
     out = slurm.ends()
     for line in ("#SBATCH --requeue", "#SBATCH --ntasks=2", "#SBATCH --partition=low --gres=gpu:1", "#SBATCH --signal=TERM@120"):
         check(f"\n{line}\n" in out, f"{line} is not in\n{out}")
+    check('--slice "$slice"' in out and "SLURM_TOPOLOGY_ADDR" in out, f"the workers have no slice\n{out}")
     check("--dry_run" not in out and "--requeue " not in out, f"workers get the launcher's flags\n{out}")
     check(process.returncode == 0 and SECRET not in out and not (place.top / "runs" / "dry").exists() and not slurm.states(), out)
 
@@ -246,6 +290,7 @@ def main():
             check_dry_run(place, slurm)
             check_errors(place, slurm)
             slurm.forget()
+            check_store(place, slurm, ["--trainer.num_train_steps", "30"])
             check_faults(place, slurm, options, place.train("alone", options, {"OSTRO_THREADS": "1"}, 600))
         finally:
             if slurm.process is not None and slurm.process.poll() is None:

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cctype>
 #include <charconv>
@@ -36,15 +37,16 @@ namespace ostro::cli {
 namespace {
 
 struct SlurmCall {
-  std::string nodes, sbatch, bind, program, folder;
+  std::string nodes, sbatch, bind, program, folder, jobs, slices;
   int64_t workers = 1, grace = 120;
   std::optional<int64_t> port;
   bool requeue = false, dry_run = false;
 };
 
 const std::set<std::string> kSlurmFlags = {"--requeue", "--dry_run"};
-const std::set<std::string> kSlurmOwn = {"--nodes", "--workers_per_node", "--sbatch", "--grace", "--bind",
-                                         "--port",  "--program",          "--folder", "--device"};
+const std::set<std::string> kSlurmOwn = {"--nodes", "--workers_per_node", "--sbatch", "--grace",  "--bind",
+                                         "--port",  "--program",          "--folder", "--device", "--jobs",
+                                         "--slices"};
 
 // MIN:MAX, or one number for both.
 Result<std::pair<int64_t, int64_t>> node_counts(const std::string& text) {
@@ -76,17 +78,26 @@ Status check(const SlurmCall& call) {
         "--bind: {} is no address that the nodes could be told; name one of this machine", call.bind));
   if (call.port && (*call.port < 0 || *call.port > 65535))
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", *call.port));
+  if (!call.slices.empty() && std::find(cluster::kSlurmSlices.begin(), cluster::kSlurmSlices.end(),
+                                        call.slices) == cluster::kSlurmSlices.end())
+    return invalid_argument(fmt::format("--slices: '{}' is none of the words {}", call.slices,
+                                        fmt::join(cluster::kSlurmSlices, ", ")));
   return cluster::check_sbatch_options(call.sbatch);
+}
+
+bool in_object_store(const train::TrainConfig& config) {
+  return !io::path_scheme(config.trainer.log_dir).empty();
 }
 
 // Workers look for a relative folder of runs below the folder in which they run.
 Status check_folder(const SlurmCall& call, const train::TrainConfig& config) {
-  if (!io::path_scheme(config.trainer.log_dir).empty())
-    return unsupported(
-        fmt::format("trainer.log_dir: {} is in an object store; ostro launch slurm keeps the scripts and the "
-                    "output of its jobs in the run directory, which Slurm must see as a folder: name one on "
-                    "a disk that the nodes share, or start the workers by ostro launch ssh",
-                    config.trainer.log_dir));
+  if (in_object_store(config) && call.jobs.empty())
+    return invalid_argument(fmt::format(
+        "trainer.log_dir: {} is in an object store, where Slurm can neither read scripts nor write "
+        "what jobs say; name a folder for them by --jobs, on a disk that this machine and the "
+        "nodes share, for instance below your home",
+        config.trainer.log_dir));
+  if (in_object_store(config)) return {};
   if (call.folder.empty() || std::filesystem::path(config.trainer.log_dir).is_absolute()) return {};
   return invalid_argument(
       fmt::format("--folder {}: the workers would look for trainer.log_dir, '{}', there, and this command "
@@ -97,17 +108,18 @@ Status check_folder(const SlurmCall& call, const train::TrainConfig& config) {
 Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::TrainConfig& config,
                                           std::vector<std::string> words) {
   std::error_code error;
-  const std::filesystem::path run =
-      std::filesystem::absolute(train::run_directory(config), error).lexically_normal();
+  std::filesystem::path run = train::run_directory(config);
+  if (!in_object_store(config)) run = std::filesystem::absolute(run, error).lexically_normal();
   if (error) return io_error(fmt::format("the current folder: {}", error.message()));
   cluster::SlurmWorker worker;
-  worker.directory = (run / "slurm").string();
-  RETURN_IF_ERROR(cluster::check_slurm_directory(worker.directory));
   worker.name = "ostro-";
   for (const char c : run.filename().string())
     worker.name += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.' ? c : '_';
   const Sha256Digest digest = Sha256().update(run.string()).finish();
   worker.name += fmt::format("-{:02x}{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2], digest[3]);
+  worker.directory =
+      call.jobs.empty() ? (run / "slurm").string() : io::join_path(io::absolute_path(call.jobs), worker.name);
+  RETURN_IF_ERROR(cluster::check_slurm_directory(worker.directory));
   ASSIGN_OR_RETURN(const WorkerPlace place, worker_place(call.folder, call.program));
   worker.folder = place.folder, worker.program = place.program;
   worker.words = std::move(words);
@@ -118,6 +130,7 @@ Result<cluster::SlurmWorker> slurm_worker(const SlurmCall& call, const train::Tr
   worker.requeue = call.requeue;
   worker.grace = call.grace;
   worker.options = call.sbatch;
+  worker.slices = call.slices;
   worker.if_interrupted = cluster::kExitInterrupted;
   worker.if_left = cluster::kExitLeft;
   worker.if_lost = cluster::kExitLostPlace;
@@ -175,7 +188,11 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   RETURN_IF_ERROR(check_worker_count(
       most, fmt::format("--nodes {} --workers_per_node {}", call.nodes, call.workers), config));
   const auto words = worker_words(typed, kSlurmOwn, kSlurmFlags);
-  ASSIGN_OR_RETURN(const auto worker, slurm_worker(call, config, naming_kept_config(config, words)));
+  ASSIGN_OR_RETURN(cluster::SlurmWorker worker,
+                   slurm_worker(call, config, naming_kept_config(config, words)));
+  // Workers read their configuration from a disk.
+  const std::string config_file = io::join_path(worker.directory, kLaunchFile);
+  if (in_object_store(config)) worker.words = with_config(worker.words, config_file);
   const std::string job_file = io::join_path(worker.directory, "job.sh");
   const std::string worker_file = io::join_path(worker.directory, "worker.sh");
   if (call.dry_run) {
@@ -205,6 +222,8 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   const auto run_all = [&]() -> Result<int> {
     RETURN_IF_ERROR(
         cluster::write_slurm_environment(file, {options.bind, coordinator->port(), options.secret}, environ));
+    if (in_object_store(config))
+      RETURN_IF_ERROR(cluster::write_private_file(config_file, kept_config_text(config)));
     RETURN_IF_ERROR(cluster::write_private_file(job_file, cluster::batch_script(worker)));
     RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
     const cluster::SlurmQueue queue(worker.name, cluster::hidden_from_slurm(environ));
@@ -247,7 +266,9 @@ int launch_slurm_command(Args args) {
       "Trains on a Slurm cluster: keeps a job for each of MAX nodes in the queue, trains as soon as workers "
       "of MIN nodes are there, and replaces jobs that are lost or taken away. The run's hash is the one of "
       "ostro train. The coordinator runs in this process, which must be able to run sbatch, squeue and "
-      "scancel. All nodes see the run's folder, the data and the program under the same paths.");
+      "scancel. All nodes see the run's folder, the data and the program under the same paths; the first two "
+      "may "
+      "be in an object store.");
   args.option("--nodes", &call.nodes, "MIN:MAX", "train on as few nodes, and on so many at most",
               Args::kRequired);
   args.option("--workers_per_node", &call.workers, "N",
@@ -262,6 +283,12 @@ int launch_slurm_command(Args args) {
               "before a job's limit of time its workers leave; 0: they are not told");
   args.option("--program", &call.program, "PATH",
               "this program on the nodes; without it: the same path as here");
+  args.option("--jobs", &call.jobs, "DIR",
+              "for scripts, what jobs write and the file with the secret: a folder that this machine and the "
+              "nodes share; each run has one of its own in it. Without it: slurm in the run's folder");
+  args.option("--slices", &call.slices, "WORD",
+              "what names the slice of a job's workers: partition, that of the job; switch, those above its "
+              "node, where Slurm knows the topology; node: each is one");
   args.option("--folder", &call.folder, "DIR", "where the workers run; without it: the current folder");
   args.option(
       "--bind", &call.bind, "ADDRESS",

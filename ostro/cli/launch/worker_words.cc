@@ -36,8 +36,6 @@ std::vector<std::string> worker_words(const std::vector<std::string>& typed, con
 
 namespace {
 
-constexpr const char* kLaunchFile = "launch.yaml";
-
 // Where the name of the file is, in which word; nothing: there is none.
 std::optional<std::pair<size_t, size_t>> place_of_config(const std::vector<std::string>& words) {
   constexpr std::string_view kOption = "--config";
@@ -59,6 +57,11 @@ std::vector<std::string> with_config(std::vector<std::string> words, const std::
   return words;
 }
 
+std::string kept_config_text(train::TrainConfig config) {
+  if (config.numerics.leaf_is_default) config.numerics.leaf_examples.reset();  // an amend keeps the run's own
+  return config::resolved_yaml(config);
+}
+
 std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
                                             const std::vector<std::string>& words) {
   return with_config(words, io::join_path(train::run_directory(config), kLaunchFile));
@@ -71,10 +74,7 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
   const std::string directory = train::run_directory(config);
   RETURN_IF_ERROR(fs.make_dirs(directory));
   const std::string kept = io::join_path(directory, kLaunchFile);
-  train::TrainConfig written = config;
-  if (config.numerics.leaf_is_default)
-    written.numerics.leaf_examples.reset();  // an amend keeps the run's own
-  RETURN_IF_ERROR(io::write_file_atomically(fs, kept, config::resolved_yaml(written)));
+  RETURN_IF_ERROR(io::write_file_atomically(fs, kept, kept_config_text(config)));
   // A worker reads its configuration from a disk: there the file that was given, which must be where it is.
   if (fs.is_object_store(kept)) return words;
   return naming_kept_config(config, words);

@@ -23,6 +23,10 @@ std::vector<std::string> worker_words(const std::vector<std::string>& typed, con
 // Returns the words with `file` in place of the value of --config; unchanged when they have no --config.
 std::vector<std::string> with_config(std::vector<std::string> words, const std::string& file);
 
+// The configuration as the file for workers has it: launch.yaml in the run's directory, or elsewhere.
+inline constexpr const char* kLaunchFile = "launch.yaml";
+std::string kept_config_text(train::TrainConfig config);
+
 // Returns the words with the file in the run's directory (launch.yaml) that with_kept_config writes.
 std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
                                             const std::vector<std::string>& words);

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace ostro::cluster {
 namespace {
@@ -14,6 +18,17 @@ using Object = nlohmann::ordered_json;
 constexpr int64_t kCoordinatorGrace = 90;
 constexpr const char* kConfigFolder = "/etc/ostro";
 constexpr const char* kConfigOfPod = "/etc/ostro/config.yaml";
+
+// A key in quotes, where YAML would read another kind of value without them.
+std::string yaml_key(const std::string& key) {
+  constexpr std::array<std::string_view, 9> kWords = {"y",     "n",  "yes", "no",  "true",
+                                                      "false", "on", "off", "null"};
+  std::string small;
+  for (const char c : key) small += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const bool plain = !key.empty() && std::isdigit(static_cast<unsigned char>(key[0])) == 0 &&
+                     std::find(kWords.begin(), kWords.end(), small) == kWords.end();
+  return plain ? key : Object(key).dump();
+}
 
 // Block YAML. A scalar of JSON is one of YAML; so are empty lists and maps.
 void write_yaml(const Object& value, size_t indent, std::string& out) {
@@ -27,7 +42,7 @@ void write_yaml(const Object& value, size_t indent, std::string& out) {
   };
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items()) {
-      out += std::string(indent, ' ') + key + ":";
+      out += std::string(indent, ' ') + yaml_key(key) + ":";
       nested(inner, indent + 2);
     }
   } else {
@@ -43,9 +58,15 @@ class Manifests {
   explicit Manifests(const KubernetesJob& job) : job_(job) {}
 
   std::vector<Manifest> all() const {
-    return {file("secret", secret(), true), file("config", config(), false),
-            file("service", service(), false), file("coordinator", coordinator(), false),
-            file("workers", workers(), false)};
+    std::vector<Manifest> out = {file("secret", secret(), true), file("config", config(), false),
+                                 file("service", service(), false),
+                                 file("coordinator", coordinator(), false)};
+    if (job_.slices.empty()) out.push_back(file("workers", workers("workers", {"", job_.workers}), false));
+    for (size_t i = 0; i < job_.slices.size(); ++i) {
+      const std::string part = fmt::format("workers-{}", i);
+      out.push_back(file(part, workers(part, job_.slices[i]), false));
+    }
+    return out;
   }
 
  private:
@@ -104,6 +125,8 @@ class Manifests {
     object["args"] = words;
     object["workingDir"] = job_.folder;
     object["env"] = Object::array({from_secret("OSTRO_JOB_SECRET")});
+    if (!job_.credentials.empty())
+      object["envFrom"] = Object::array({{{"secretRef", {{"name", job_.credentials}}}}});
     object["volumeMounts"] =
         Object::array({{{"name", "run"}, {"mountPath", job_.mount}},
                        {{"name", "config"}, {"mountPath", kConfigFolder}, {"readOnly", true}}});
@@ -126,9 +149,14 @@ class Manifests {
           {"runAsNonRoot", true},
           {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
         {"containers", Object::array({std::move(only_container)})},
-        {"volumes", Object::array({{{"name", "run"}, {"persistentVolumeClaim", {{"claimName", job_.claim}}}},
-                                   {{"name", "config"}, {"configMap", {{"name", job_.name}}}}})}};
+        {"volumes",
+         Object::array({volume_of_run(), {{"name", "config"}, {"configMap", {{"name", job_.name}}}}})}};
     return object;
+  }
+
+  Object volume_of_run() const {
+    if (job_.claim.empty()) return {{"name", "run"}, {"emptyDir", Object::object()}};
+    return {{"name", "run"}, {"persistentVolumeClaim", {{"claimName", job_.claim}}}};
   }
 
   static Object on_status(const char* action, const std::vector<int>& statuses) {
@@ -166,10 +194,13 @@ class Manifests {
     return object;
   }
 
-  Object workers() const {
-    Object only =
-        container("worker", {"worker", "--coordinator", fmt::format("{}:{}", name("coordinator"), job_.port),
-                             "--bind", "$(POD_IP)", "--config", kConfigOfPod});
+  Object workers(const std::string& part, const KubernetesSlice& slice) const {
+    std::vector<std::string> words = {
+        "worker",    "--coordinator", fmt::format("{}:{}", name("coordinator"), job_.port),
+        "--bind",    "$(POD_IP)",     "--config",
+        kConfigOfPod};
+    if (!slice.name.empty()) words.insert(words.end(), {"--slice", slice.name});
+    Object only = container("worker", words);
     only["env"].push_back(
         {{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}});
     if (!job_.cpus.empty())
@@ -181,17 +212,19 @@ class Manifests {
     if (!job_.memory.empty()) limits["memory"] = job_.memory;
     if (!job_.gpus.empty()) limits["nvidia.com/gpu"] = job_.gpus;
     if (!limits.empty()) only["resources"] = {{"requests", limits}, {"limits", limits}};
-    Object object = begin("batch/v1", "Job", name("workers"), "worker");
+    Object pods = pod("worker", job_.grace, std::move(only));
+    if (!slice.name.empty()) pods["spec"]["nodeSelector"] = {{job_.slice_label, slice.name}};
+    Object object = begin("batch/v1", "Job", name(part), "worker");
     object["spec"] = {
         {"completionMode", "Indexed"},
-        {"completions", job_.workers},
-        {"parallelism", job_.workers},
+        {"completions", slice.workers},
+        {"parallelism", slice.workers},
         {"backoffLimitPerIndex", job_.failures},
-        {"maxFailedIndexes", job_.workers - job_.min_workers},
+        {"maxFailedIndexes", std::min(slice.workers, job_.workers - job_.min_workers)},
         {"podFailurePolicy",
          {{"rules", Object::array({on_disruption(), on_status("Ignore", {job_.if_lost, job_.if_left}),
                                    on_status("FailJob", {job_.if_interrupted})})}}},
-        {"template", pod("worker", job_.grace, std::move(only))}};
+        {"template", std::move(pods)}};
     return object;
   }
 

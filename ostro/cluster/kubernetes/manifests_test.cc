@@ -40,5 +40,32 @@ TEST_CASE("the secret is in one file, and what is not asked for in none") {
   CHECK(kubernetes_manifests(job)[4].text.find("\n  namespace: \"research\"\n") != std::string::npos);
 }
 
+TEST_CASE("slices have a Job each, on the nodes of their label; without a claim each pod has a volume") {
+  KubernetesJob job{.name = "ostro-nano", .image = "i", .config = "a: 1\n", .secret = "s3cret"};
+  job.mount = job.folder = "/work";
+  job.credentials = "s3";
+  job.workers = 5, job.min_workers = 3;
+  job.slices = {{"west", 4}, {"1", 1}};
+  job.slice_label = "topology.kubernetes.io/zone";
+  const auto all = kubernetes_manifests(job);
+  REQUIRE(all.size() == 6);
+  CHECK(all[4].file == "ostro-nano-workers-0.yaml");
+  for (size_t slice = 0; slice < 2; ++slice) {
+    const std::string& text = all[4 + slice].text;
+    const std::string name = slice == 0 ? "west" : "1", workers = slice == 0 ? "4" : "1";
+    for (const std::string& part :
+         {"\n  name: \"ostro-nano-workers-" + std::to_string(slice) + "\"\n",
+          "- \"--slice\"\n            - \"" + name + "\"\n",
+          "\n        topology.kubernetes.io/zone: \"" + name + "\"\n", "\n  completions: " + workers + "\n",
+          "\n  maxFailedIndexes: " + std::string(slice == 0 ? "2" : "1") + "\n",
+          std::string(" emptyDir: {}\n"), std::string("name: \"s3\"\n")})
+      CHECK_MESSAGE(text.find(part) != std::string::npos, part << " in " << text);
+  }
+  CHECK(all[3].text.find("nodeSelector") == std::string::npos);
+  job.slice_label = "On";
+  CHECK(kubernetes_manifests(job)[4].text.find("\n        \"On\": \"west\"\n") != std::string::npos);
+  CHECK(all[3].text.find("envFrom") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ostro::cluster

@@ -14,10 +14,20 @@ TEST_CASE("names that Kubernetes takes") {
 }
 
 TEST_CASE("names of claims, which may have dots") {
-  for (const char* name : {"runs", "0", "team-a.runs.2"}) CHECK(check_kubernetes_claim("--claim", name).ok());
+  for (const char* name : {"runs", "0", "team-a.runs.2"})
+    CHECK(check_kubernetes_object("--claim", name, "claim").ok());
   for (const std::string& name : {std::string(), std::string("Runs"), std::string("a/b"), std::string("a..b"),
                                   std::string("-a"), std::string("a-"), std::string(254, 'a')})
-    CHECK(!check_kubernetes_claim("--claim", name).ok());
+    CHECK(!check_kubernetes_object("--claim", name, "claim").ok());
+}
+
+TEST_CASE("labels of nodes") {
+  for (const char* key : {"zone", "topology.kubernetes.io/zone", "a.b/C_d.9"})
+    CHECK_MESSAGE(check_kubernetes_label("--slices", key, "us-east1-b").ok(), key);
+  for (const char* key : {"", "/zone", "a/b/c", "A/b", "-a", "a b"})
+    CHECK_MESSAGE(!check_kubernetes_label("--slices", key, "west").ok(), key);
+  for (const std::string& value : {std::string(), std::string("a b"), std::string("-"), std::string(64, 'a')})
+    CHECK(!check_kubernetes_label("--slices", "zone", value).ok());
 }
 
 TEST_CASE("quantities that Kubernetes takes") {

@@ -55,6 +55,24 @@ bool is_beginning(std::string_view word, std::string_view option) {
   return name.starts_with("--") && name.size() < option.size() && option.starts_with(name);
 }
 
+// Lines of a shell that put the slice of this node into $slice, or end with an error.
+std::string slice_lines(const std::string& by) {
+  if (by.empty()) return "";
+  std::string out;
+  if (by == "partition") out = "slice=${SLURM_JOB_PARTITION:-}\n";
+  if (by == "node") out = "slice=${SLURMD_NODENAME:-$(uname -n)}\n";
+  if (by == "switch")
+    out =
+        "slice=\n"
+        "case ${SLURM_TOPOLOGY_ADDR_PATTERN:-} in *switch*)\n"
+        "  slice=${SLURM_TOPOLOGY_ADDR:-}; slice=${slice%\".${SLURMD_NODENAME:-}\"};; esac\n";
+  return out +
+         fmt::format(
+             "[ -n \"$slice\" ] || {{ echo \"error: --slices {}: Slurm says none on $(uname -n); use another "
+             "word, or trainer.mesh.slices: auto\" >&2; exit 1; }}\n",
+             by);
+}
+
 }  // namespace
 
 Status check_sbatch_options(const std::string& options, const std::string& command) {
@@ -111,6 +129,7 @@ std::string batch_script(const SlurmWorker& worker) {
 std::string slurm_worker_script(const SlurmWorker& worker) {
   std::string words;
   for (const std::string& word : worker.words) words += " " + shell_word(word);
+  if (!worker.slices.empty()) words += " --slice \"$slice\"";
   if (worker.gpu_each) words += " --device \"cuda:${SLURM_LOCALID:-0}\"";
   return fmt::format(
       R"(#!/bin/sh
@@ -118,7 +137,7 @@ std::string slurm_worker_script(const SlurmWorker& worker) {
 asked=
 trap 'asked=1' TERM
 cd {folder} || exit 1
-file={file}
+{slice}file={file}
 threads=${{SLURM_CPUS_PER_TASK:-$(($(nproc) / {workers}))}}; [ "$threads" -ge 1 ] || threads=1
 lost=0
 while :; do
@@ -141,8 +160,8 @@ while :; do
   echo "the worker ended with status $status; another takes its place" >&2
 done
 )",
-      fmt::arg("folder", shell_word(worker.folder)), fmt::arg("workers", worker.workers),
-      fmt::arg("file", shell_word(slurm_environment_file(worker))),
+      fmt::arg("folder", shell_word(worker.folder)), fmt::arg("slice", slice_lines(worker.slices)),
+      fmt::arg("workers", worker.workers), fmt::arg("file", shell_word(slurm_environment_file(worker))),
       fmt::arg("program", shell_word(worker.program)), fmt::arg("words", words),
       fmt::arg("interrupted", worker.if_interrupted), fmt::arg("left", worker.if_left),
       fmt::arg("lost_place", worker.if_lost));

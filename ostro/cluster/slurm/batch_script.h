@@ -8,6 +8,7 @@
 // takes its place; one that was asked to leave leaves the others on its node alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,9 +28,14 @@ struct SlurmWorker {
   bool requeue = false;            // Slurm starts a job again that it took away
   int64_t grace = 120;             // seconds from SIGTERM to the job's limit of time; 0: no signal
   std::string options;             // further ones of sbatch, as typed
+  std::string slices;              // what names the slice of a worker: a word of kSlurmSlices; "": nothing
   // The exit statuses of a worker that was stopped with the run, that has left, and that lost its place.
   int if_interrupted = 0, if_left = 0, if_lost = 0;
 };
+
+// By what Slurm says of a job's node: its partition, the switches above it (where Slurm knows the topology),
+// or the node itself. Where it says nothing, a worker ends with an error.
+inline constexpr std::array<const char*, 3> kSlurmSlices = {"partition", "switch", "node"};
 
 // Checks the words of `options`: kInvalidArgument for one that this launcher sets itself, naming what sets
 // it, for the beginning of such a one, and for line feeds. `command` is the one whose option they are.

@@ -324,12 +324,12 @@ struct JobFolder {
                 .ok());
   }
   ~JobFolder() { std::filesystem::remove_all(folder); }
-  int run() const {
+  int run(const std::string& before = "") const {
     std::ofstream(folder + "/worker.sh") << slurm_worker_script(worker);
-    const int status =
-        std::system(fmt::format("SLURM_CPUS_PER_TASK=3 SLURM_LOCALID=1 exec env -u OSTRO_THREADS sh {} 2> {}",
-                                shell_word(folder + "/worker.sh"), shell_word(folder + "/said"))
-                        .c_str());
+    const int status = std::system(
+        fmt::format("SLURM_CPUS_PER_TASK=3 SLURM_LOCALID=1 exec env -u OSTRO_THREADS {} sh {} 2> {}", before,
+                    shell_word(folder + "/worker.sh"), shell_word(folder + "/said"))
+            .c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string read(const char* name) const {
@@ -359,6 +359,28 @@ TEST_CASE("a worker has its words, the secret and its cores; the file of secrets
   job.worker.workers = 1;
   CHECK(batch_script(job.worker).find(" --kill-on-bad-exit=0 ") != std::string::npos);
   CHECK((batch + slurm_worker_script(job.worker)).find("s3cret") == std::string::npos);
+}
+
+TEST_CASE(
+    "the slice of a job's workers is what Slurm says of its node; where it says nothing, that is an error") {
+  const auto slice = [](const std::string& by, const std::string& said) {
+    JobFolder job("printf '%s\\n' \"$@\" > words; exit 77\n");
+    job.worker.slices = by;
+    const std::string before = fmt::format("env -u SLURMD_NODENAME {} ", said);
+    if (job.run(before) != 0) return "error: " + job.read("said");
+    const std::string words = job.read("words");
+    const size_t at = words.find("--slice\n");
+    return at == std::string::npos ? std::string() : words.substr(at + 8, words.find('\n', at + 8) - at - 8);
+  };
+  CHECK(slice("", "").empty());
+  CHECK(slice("partition", "SLURM_JOB_PARTITION='long west'") == "long west");
+  CHECK(slice("node", "SLURMD_NODENAME=n7") == "n7");
+  const std::string topology =
+      "SLURM_TOPOLOGY_ADDR_PATTERN=switch.switch.node SLURM_TOPOLOGY_ADDR=top.leaf-3.n7.site ";
+  CHECK(slice("switch", topology + "SLURMD_NODENAME=n7.site") == "top.leaf-3");
+  CHECK(slice("switch", "SLURM_TOPOLOGY_ADDR_PATTERN=node SLURM_TOPOLOGY_ADDR=n7 SLURMD_NODENAME=n7")
+            .find("error: error: --slices switch: Slurm says none on ") == 0);
+  CHECK(slice("partition", "").find("error: error: --slices partition: ") == 0);
 }
 
 TEST_CASE(

@@ -99,6 +99,7 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
                                      "OSTRO_THREADS=5",
                                      "OSTRO_LINES=a\nb",
                                      "OSTRO_ADVERTISE=gate:40000",
+                                     "OSTRO_SLICE=west",
                                      "OSTRO_JOB_SECRET=of another job",
                                      nullptr};
   remote.input = worker_variables(environment, "s3cret");

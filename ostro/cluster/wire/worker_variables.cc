@@ -9,7 +9,7 @@ std::string worker_variables(const char* const* environment, const std::string& 
   std::string out;
   for (; *environment != nullptr; ++environment) {
     const std::string_view entry = *environment;
-    if (entry.starts_with("OSTRO_ADVERTISE=")) continue;  // it says where this machine is
+    if (entry.starts_with("OSTRO_ADVERTISE=") || entry.starts_with("OSTRO_SLICE=")) continue;
     if ((entry.starts_with("OSTRO_") || entry.starts_with("AWS_")) && !entry.starts_with(last) &&
         entry.find('\n') == std::string_view::npos)
       out += fmt::format("{}\n", entry);
