@@ -26,46 +26,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from slow_link import Link  # noqa: E402
 from workers_test import Place  # noqa: E402
 
 OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--trainer.mp", "f32",
            "--trainer.checkpointer.keep", "[{every: 1000}]", "--trainer.stop_timeout", "10m"]
-
-
-def run(*words):
-    subprocess.run(words, check=True)
-
-
-class Link:
-    """Two namespaces, 10.78.0.1 and 10.78.0.2."""
-
-    def __init__(self, mbit):
-        self.names = [f"ostro-slices-{os.getpid()}-{i}" for i in (1, 2)]
-        for name in self.names:
-            run("ip", "netns", "add", name)
-            run("ip", "-n", name, "link", "set", "lo", "up")
-        run("ip", "link", "add", "eth0", "netns", self.names[0], "type", "veth", "peer", "name", "eth0", "netns", self.names[1])
-        for i, name in enumerate(self.names):
-            run("ip", "-n", name, "addr", "add", f"10.78.0.{i + 1}/24", "dev", "eth0")
-            run("ip", "-n", name, "link", "set", "eth0", "up")
-            if mbit is not None:
-                run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{mbit}mbit", "burst", "256kb",
-                    "latency", "400ms")
-
-    def start(self, slice_number, words, **more):
-        return subprocess.Popen(["ip", "netns", "exec", self.names[slice_number], *words], text=True, **more)
-
-    def bytes(self):
-        """That both ends have sent over the link so far."""
-        sent = 0
-        for name in self.names:
-            told = subprocess.run(["ip", "-n", name, "-j", "-s", "link", "show", "eth0"], check=True, capture_output=True, text=True)
-            sent += json.loads(told.stdout)[0]["stats64"]["tx"]["bytes"]
-        return sent
-
-    def remove(self):
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False)
 
 
 def train(place, name, mbit, workers, slices, options):

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/epoch.h"
 #include "ostro/cluster/event.h"
+#include "ostro/cluster/messages/epoch.h"
 #include "ostro/cluster/watch/job_watch.h"
 
 namespace ostro::cluster {

@@ -1,6 +1,9 @@
 // Who is in which epoch, as members see it.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -48,6 +51,44 @@ TEST_CASE(
     CHECK(epoch.number == 2);
     CHECK(epoch.rank == i);
   }
+}
+
+TEST_CASE("slices that a member has measured are those of the next epoch, also for a new coordinator") {
+  const std::string journal = std::filesystem::temp_directory_path() / fmt::format("slices-{}", getpid());
+  Job job(2);
+  job.coordinator.reset();
+  job.options.journal = journal;
+  job.start();
+  std::vector<std::unique_ptr<Member>> members;
+  for (const char* machine : {"m", "n"}) {
+    Hello hello = job.hello();
+    hello.machine = machine;
+    members.push_back(job.join(hello));
+    job.wait_for_members(static_cast<int64_t>(members.size()));
+  }
+  for (const auto& member : members) CHECK(next_epoch(*member, 0).slices == std::vector<std::string>(2));
+  End first(*members[0], 1), last(*members[1], 1);
+  members[0]->slices(1, {"x", "y"}, true, "two slices");
+  CHECK(first.reason() == "two slices");
+  CHECK(last.reason() == "two slices");
+  for (const auto& member : members)
+    CHECK(next_epoch(*member, 1).slices == std::vector<std::string>{"x", "y"});
+  const auto events = job.coordinator->watched().events;
+  CHECK(std::any_of(events.begin(), events.end(),
+                    [](const JobEvent& e) { return e.kind == "slices" && e.text == "two slices"; }));
+  for (const auto& member : members) member->began(2);
+  // The members tell the next coordinator.
+  job.options.port = job.coordinator->port();
+  job.coordinator.reset();
+  job.start();
+  job.wait_for_members(2);
+  members[1]->fault(2, "enough");
+  for (const auto& member : members)
+    CHECK(next_epoch(*member, 2).slices == std::vector<std::string>{"x", "y"});
+  members.clear();
+  job.coordinator.reset();
+  std::filesystem::remove(journal);
+  std::filesystem::remove(journal + ".lock");
 }
 
 TEST_CASE("a spare takes over at once") {

@@ -226,6 +226,9 @@ Status Link::handle_epoch(MessageReader& reader) {
     epoch.hosts.emplace_back(reader.text());
     epoch.slices.emplace_back(reader.text());
   }
+  // For the next coordinator, which does not know what was measured.
+  if (hello_.slice.empty() && epoch.rank >= 0 && epoch.rank < epoch.size)
+    hello_.slice = epoch.slices[static_cast<size_t>(epoch.rank)];
   if (!epoch.planned)
     end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
   if (epoch.number > ended_) epochs_[epoch.number] = epoch;

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/epoch.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/epoch.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/cluster/wire/channel.h"
 #include "ostro/cluster/wire/socket.h"
 

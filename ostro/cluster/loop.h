@@ -16,7 +16,7 @@
 
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/journal/journal.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/cluster/relay/relay_hub.h"
 #include "ostro/cluster/roster.h"
 #include "ostro/cluster/watch/job_watch.h"
@@ -69,6 +69,7 @@ class Loop {
   void handle_relay(Peer& peer, MessageReader& reader);
   void handle_hello(Peer& peer, MessageReader& reader);
   void handle_member(Peer& peer, MessageReader& reader);
+  void handle_slices(Peer& peer, MessageReader& reader);
   void refuse(Peer& peer, const std::string& why, Kind kind = Kind::kRefused);
   void greet(Peer& peer);
   bool decide(Peer& peer);

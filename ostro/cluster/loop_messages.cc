@@ -104,6 +104,7 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     const std::string_view what = reader.text();
     if (reader.done()) return watch_.says(member, what);
   }
+  if (kind == Kind::kSlices) return handle_slices(peer, reader);
   const bool stores = kind == Kind::kSet || kind == Kind::kGet || kind == Kind::kGetAll;
   const int64_t first = reader.number();  // an epoch, or a request
   const int64_t second = stores ? reader.number() : 0;
@@ -122,6 +123,17 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     if (kind == Kind::kCancel) return roster_.cancel(member, first);
   }
   lose(peer, "it does not follow the protocol of a worker");
+}
+
+void Loop::handle_slices(Peer& peer, MessageReader& reader) {
+  const int64_t number = reader.number();
+  const bool ends = reader.number() != 0;
+  const std::string text = shortened(reader.text(), kMostBytesOfReason);
+  const int64_t size = reader.number();
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < size && i < roster_.size(); ++i) names.emplace_back(reader.text());
+  if (!reader.done()) return lose(peer, "it does not follow the protocol of a worker");
+  if (roster_.slices(peer.member, number, names, ends, text)) watch_.happened("slices", text);
 }
 
 // At most one warning a second: thousands of connections may have a wrong secret, or no certificate.

@@ -8,8 +8,8 @@
 
 #include "ostro/base/open_files.h"
 #include "ostro/cluster/link.h"
-#include "ostro/cluster/message.h"
-#include "ostro/cluster/values.h"
+#include "ostro/cluster/messages/message.h"
+#include "ostro/cluster/messages/values.h"
 
 namespace ostro::cluster {
 
@@ -115,6 +115,14 @@ void Member::goes(const std::string& why) {
 }
 void Member::tells(const std::string& what) {
   state_->link.send(Message(Kind::kTells).text(shortened(what, kMostBytesOfReason)).bytes());
+}
+void Member::slices(int64_t epoch, const std::vector<std::string>& names, bool ends,
+                    const std::string& text) {
+  Message message(Kind::kSlices);
+  message.number(epoch).number(ends ? 1 : 0).text(shortened(text, kMostBytesOfReason));
+  message.number(static_cast<int64_t>(names.size()));
+  for (const std::string& name : names) message.text(name);
+  state_->link.send(message.bytes());
 }
 bool Member::stop_asked() const { return state_->link.stop_asked(); }
 std::optional<int64_t> Member::over() const { return state_->link.over(); }

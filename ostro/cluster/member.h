@@ -7,9 +7,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/epoch.h"
+#include "ostro/cluster/messages/epoch.h"
 #include "ostro/cluster/watch/progress.h"
 #include "ostro/dist/key_value.h"
 
@@ -59,6 +60,9 @@ class Member {
   // Tells what has happened, for the events of the job (watch/job_watch.h); the text begins with a word for
   // its kind.
   void tells(const std::string& what);
+  // Says in which slices the workers of an epoch are, by rank: those that had no name of one have it from now
+  // on. With `ends` the coordinator ends the epoch for all; `text` is the reason, for people.
+  void slices(int64_t epoch, const std::vector<std::string>& names, bool ends, const std::string& text);
   // True when the coordinator has asked to save and to stop.
   bool stop_asked() const;
   // The exit status of the run, when the coordinator has reported that it is over.

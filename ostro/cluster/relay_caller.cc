@@ -14,7 +14,7 @@
 
 #include "ostro/base/net/host_port.h"
 #include "ostro/base/sha256.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/cluster/relay_request.h"
 #include "ostro/cluster/wire/channel.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 
 namespace ostro::cluster {
 

@@ -8,7 +8,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/dist/key_value.h"
 
 namespace ostro::cluster {
@@ -79,6 +79,12 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   const int64_t member = next_member_++;
   Entry& entry = members_[member];
   entry.hello = hello;
+  if (!hello.machine.empty() && hello.slice.empty()) {
+    const auto known = slice_of_machine_.find(hello.machine);
+    if (known != slice_of_machine_.end()) entry.hello.slice = known->second;
+  } else if (!hello.machine.empty()) {
+    slice_of_machine_.emplace(hello.machine, hello.slice);
+  }
   last_added_ = now;
   if (hello.epoch == 0) return member;
   entry.ready = true;
@@ -158,20 +164,52 @@ void Roster::began(int64_t member, int64_t number) {
   if (number == current_ && entry.rank >= 0) entry.works = true;
 }
 
+// Ends the current epoch, or the planned one, which is dropped as long as it is not due. True for a current
+// one that was no planned one.
+bool Roster::cut(int64_t number, const std::string& reason) {
+  if (number == planned_) {
+    if (planned_is_due()) {
+      promote();
+      end(reason);
+    } else {
+      drop_planned(reason);
+    }
+    return false;
+  }
+  // The current epoch when the planned one is due: its members have moved to the planned one.
+  if (planned_is_due()) {
+    promote();
+    return false;
+  }
+  end(reason);
+  return true;
+}
+
+bool Roster::slices(int64_t member, int64_t number, const std::vector<std::string>& names, bool ends,
+                    std::string_view text) {
+  if (number == 0 || !stale(member, number).empty()) return false;
+  const auto rank_in = [&](const Entry& e) { return number == planned_ ? e.next_rank : e.rank; };
+  const auto size = std::count_if(members_.begin(), members_.end(),
+                                  [&](const auto& entry) { return rank_in(entry.second) >= 0; });
+  if (rank_in(members_.at(member)) != 0 || size != static_cast<int64_t>(names.size())) return false;
+  for (auto& [other, entry] : members_) {
+    const int64_t rank = rank_in(entry);
+    Hello& hello = entry.hello;
+    if (rank < 0 || !hello.slice.empty()) continue;
+    hello.slice = shortened(names[static_cast<size_t>(rank)], kMostBytesOfHost);
+    if (!hello.machine.empty()) slice_of_machine_.emplace(hello.machine, hello.slice);
+  }
+  log_info(std::string(text));
+  if (ends) cut(number, std::string(text));
+  return true;
+}
+
 void Roster::fault(int64_t member, int64_t number, std::string_view why) {
   if (number == 0 || !stale(member, number).empty()) return;
   const Entry& entry = members_.at(member);
   const std::string reason = fmt::format("worker {} on {} cannot go on: {}",
                                          std::max(entry.rank, entry.next_rank), place(entry.hello), why);
-  if (number == planned_) {
-    if (!planned_is_due()) return drop_planned(reason);
-    promote();
-    return end(reason);
-  }
-  // A fault in the current epoch when the planned one is due: its members have moved to the planned one.
-  if (planned_is_due()) return promote();
-  end(reason);
-  if (++fruitless_ < kMostFruitless) return;
+  if (!cut(number, reason) || ++fruitless_ < kMostFruitless) return;
   log_error(fmt::format(
       "{} epochs in a row ended without a step, although no worker was lost: the run is given up; "
       "it goes on from its last checkpoint when the cause is mended. The last one ended because {}",

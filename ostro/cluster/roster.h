@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/epoch.h"
 #include "ostro/cluster/event.h"
-#include "ostro/cluster/values.h"
+#include "ostro/cluster/messages/epoch.h"
+#include "ostro/cluster/messages/values.h"
 
 namespace ostro::cluster {
 
@@ -56,6 +56,11 @@ class Roster {
   void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
   void done(int64_t status);
+  // Takes the names of slices that were found by measuring, by rank in the epoch, from its first member: they
+  // are of members that have none, and of later ones on the same machines. With `ends` the epoch ends,
+  // because its ranks are to be in another order; `text` is the reason. True when they are taken.
+  bool slices(int64_t member, int64_t number, const std::vector<std::string>& names, bool ends,
+              std::string_view text);
   // Asks all members to stop with their state saved.
   void stop();
   // Tells the number of steps that were done. When kMostFruitless epochs in a row end by a fault, although no
@@ -120,6 +125,7 @@ class Roster {
   void tell_epoch(int64_t member, int64_t number, int64_t rank, const Message& workers);
   void end(std::string_view reason);
   void drop_planned(std::string_view reason);
+  bool cut(int64_t number, const std::string& reason);
   void promote();
   bool planned_is_due() const;
   // The reason why a member's request about an epoch must fail; "" when it may succeed.
@@ -147,6 +153,7 @@ class Roster {
   std::optional<int64_t> over_;
   std::string last_end_ = "it has ended";
   std::map<int64_t, Values> values_;  // by epoch; 0: of the job
+  std::map<std::string, std::string> slice_of_machine_;
 };
 
 }  // namespace ostro::cluster

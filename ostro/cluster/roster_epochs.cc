@@ -8,7 +8,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/cluster/roster.h"
 
 namespace ostro::cluster {

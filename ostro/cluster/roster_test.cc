@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ostro/base/log.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 
 namespace ostro::cluster {
 namespace {
@@ -122,6 +122,66 @@ TEST_CASE("members of a slice get neighbouring ranks, and the first stays the fi
   sent.begin();
   CHECK(sent.take() ==
         Lines{"3: epoch 3 0 5", "5: epoch 3 1 5", "6: epoch 3 2 5", "2: epoch 3 3 5", "4: epoch 3 4 5"});
+}
+
+TEST_CASE(
+    "slices that were measured: the epoch ends for them, and later members of a machine have its slice") {
+  Sent sent(Sizes{2, 4, 1});
+  const auto add_from = [&](const std::string& machine) {
+    Hello hello{"job", {}, "host", 7};
+    hello.machine = machine;
+    const int64_t member = *sent.roster.add(hello, sent.now);
+    sent.roster.ready(member, sent.now);
+    return member;
+  };
+  for (const char* machine : {"m", "n", "m", "n"}) add_from(machine);
+  sent.begin();
+  sent.take();
+  // Of another epoch, of one that is not first, of another size.
+  CHECK_FALSE(sent.roster.slices(1, 2, {"x", "y", "x", "y"}, true, "why"));
+  CHECK_FALSE(sent.roster.slices(2, 1, {"x", "y", "x", "y"}, true, "why"));
+  CHECK_FALSE(sent.roster.slices(1, 1, {"x", "y", "x"}, true, "why"));
+  CHECK(sent.take().empty());
+  CHECK(sent.roster.slices(1, 1, {"x", "y", "x", "y"}, true, "why"));
+  CHECK(sent.take() == Lines{"1: end 1 why", "2: end 1 why", "3: end 1 why", "4: end 1 why"});
+  for (int64_t member = 1; member <= 4; ++member) sent.roster.end_seen(member, 1);
+  sent.slices.clear();
+  REQUIRE(sent.can_begin());
+  sent.begin();
+  CHECK(sent.take() == Lines{"1: epoch 2 0 4", "3: epoch 2 1 4", "2: epoch 2 2 4", "4: epoch 2 3 4"});
+  CHECK(sent.slices == "xxyyxxyyxxyyxxyy");
+  sent.all_work();
+  // A replacement on a known machine; names that were given stay.
+  sent.roster.remove(1, "gone");
+  for (int64_t member = 2; member <= 4; ++member) sent.roster.end_seen(member, 2);
+  CHECK(add_from("m") == 5);
+  sent.slices.clear();
+  sent.take();
+  sent.begin();
+  CHECK(sent.slices == "xxyyxxyyxxyyxxyy");
+  CHECK(sent.roster.slices(3, 3, {"a", "b", "c", "d"}, false, "why"));
+  CHECK(sent.roster.hello(3).slice == "x");
+  CHECK(sent.roster.current() == 3);
+}
+
+TEST_CASE("slices that were measured when a planned epoch is due end that one; it is no fault of the run") {
+  Sent sent(Sizes{1, 2, 1});
+  sent.add_ready();
+  sent.pass(10'000);
+  sent.begin();
+  sent.add_ready();
+  sent.pass(1'000);
+  sent.all_work();
+  for (int64_t i = 0; i <= kMostFruitless; ++i) {
+    sent.begin();
+    const int64_t number = sent.roster.epoch();
+    sent.roster.set(1, 1, number, "go", "");
+    CHECK(sent.roster.slices(1, number, {"x", "y"}, true, "why"));
+    CHECK(sent.roster.current() == 0);
+    for (int64_t member = 1; member <= 2; ++member) sent.roster.end_seen(member, number);
+    sent.roster.expire(sent.now);
+  }
+  CHECK_FALSE(sent.roster.over());
 }
 
 TEST_CASE("one that hangs holds up the next epoch until it is dropped") {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ostro/cluster/job_for_test.h"
-#include "ostro/cluster/values.h"
+#include "ostro/cluster/messages/values.h"
 
 namespace ostro::cluster {
 namespace {

@@ -13,7 +13,7 @@
 #include "ostro/base/test_size.h"
 #include "ostro/cluster/job_for_test.h"
 #include "ostro/cluster/link.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/cluster/wire/socket.h"
 
 namespace ostro::cluster {

@@ -8,7 +8,7 @@
 #include "ostro/base/test_size.h"
 #include "ostro/cluster/job_for_test.h"
 #include "ostro/cluster/link.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 
 namespace ostro::cluster {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ostro/base/check.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 #include "ostro/dist/key_value.h"
 #include "ostro/simulate/units.h"
 

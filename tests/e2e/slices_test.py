@@ -2,7 +2,8 @@
 """Tests that workers in slices (`ostro launch local --slices`), which exchange inside slices first, have the chain of
 `ostro train`: slices of equal and of unequal size, both schedules, exchanges beside the leaves and after them, a worker that
 is killed while half of the gradients are on their way, and a slice that is lost. What goes between slices is what `--dry_run`
-says, and no more for two workers in each slice than for one. With numerics.slice_partials gradients take half of their bytes, and
+says, and no more for two workers in each slice than for one. Workers without names of slices, two of them behind a slow link where this
+user may make one, find the slices by measuring (trainer.mesh.slices: auto). With numerics.slice_partials gradients take half of their bytes, and
 the run has the chain of one process with this option, which is verified; without it the same run has other states.
 
     slices_test.py --ostro PROGRAM [--cases N]
@@ -24,8 +25,9 @@ import subprocess
 import tempfile
 
 from program import check
+from slow_link import Link
 from workers_matrix import TENSOR, launch_mixed
-from workers_test import Gate, PRECISIONS, Place, wait_for
+from workers_test import Gate, PRECISIONS, Place, steps_of, wait_for
 
 HELD_AT = 6  # steps
 # Two leaves, each of which is a group whose gradients are rounded.
@@ -168,6 +170,62 @@ def check_drawn(place, rng, cases):
         print(f"{number + 1} of {cases}: {text}: the same chain", flush=True)
 
 
+def check_found(place, expected):
+    """Two workers on each side of a link of 100 Mbit/s, who do not come in the order of their sides. One is killed, and its successor does
+    not measure again."""
+    name = "found"
+    try:
+        link = Link(100)
+    except (subprocess.CalledProcessError, FileNotFoundError) as e:
+        print(f"slices are not measured: no slow link can be made here: {getattr(e, 'stderr', '') or e}", flush=True)
+        return
+    gate = Gate(tempfile.mkdtemp(dir=place.top))
+    gate.at(HELD_AT)
+    env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "of the slices that are found", "OSTRO_FAULT": gate.fault()})
+    words = place.words(name, ["--trainer.mesh.slices", "auto"])
+    processes, log = [], place.top / "found.log"
+
+    def start(side, *command):
+        with log.open("a") as out:
+            processes.append(link.start(side, [place.ostro, *command, *words], env=env, stdout=out, stderr=out))
+        return processes[-1]
+
+    def worker(side):
+        return start(side, "worker", "--coordinator", "10.78.0.1:4711", "--bind", f"10.78.0.{side + 1}")
+
+    def kinds():
+        path = place.top / "runs" / name / "events.jsonl"
+        return [json.loads(line)["event"] for line in path.read_text().splitlines() if line.endswith("}")] if path.exists() else []
+
+    try:
+        start(0, "coordinator", "--bind", "10.78.0.1", "--port", "4711", "--min_workers", "2", "--max_workers", "4")
+        for number, side in enumerate((0, 1, 0, 1)):
+            worker(side)
+            wait_for(lambda: kinds().count("joined") > number or processes[-1].poll() is not None)
+        ended = lambda: any(p.poll() is not None for p in processes)  # noqa: E731
+        wait_for(lambda: steps_of(place, name) >= HELD_AT - 1 or ended())
+        told = place.run(["status", str(place.top / "runs" / name)]).stdout
+        check(told.count("between slices") == 4 and kinds().count("slices") == 1, f"no slices were found\n{told}\n{log.read_text()}")
+        events = (place.top / "runs" / name / "events.jsonl").read_text()
+        check(re.search(r"2 slices by measured rates: measured-1 \(.*\), measured-2 \(.*\); links inside have .*; links between have", events), events)
+        victim = processes.pop(3)
+        victim.kill()
+        victim.wait()
+        gate.open()
+        worker(0)
+        wait_for(lambda: all(p.poll() is not None for p in processes))
+        check(not any(p.returncode for p in processes), f"exit codes {[p.returncode for p in processes]}\n{log.read_text()}")
+        check(kinds().count("slices") == 1, f"the successor of a worker was measured\n{log.read_text()}")
+        check(place.chain(name) == expected, f"slices that were found: another chain\n{log.read_text()}")
+    finally:
+        for p in processes:
+            if p.poll() is None:
+                p.kill()
+                p.wait()
+        link.remove()
+    print("two slices behind a slow link were found by measuring: the same chain", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
@@ -185,6 +243,7 @@ def main():
         rounded = place.train("alone-rounded", ROUNDED)
         check_bytes(place, expected, rounded)
         check_rounded(place, rounded)
+        check_found(place, expected)
         check_lost_slice(place, rng, expected)
         once = place.top / "once"
         once.mkdir()

@@ -325,11 +325,11 @@ Seen observe(const Settings& settings, runtime::Engine& engine) {
     for (const auto& info : {plan.leaf, plan.update})
       seen.plan += fmt::format("{} {} {}\n", info.arena_bytes, info.input_bytes, info.output_bytes);
     const ir::Sharding sharding = sharding_for(config->trainer.sharding, 4).value();  // of a run on 4 workers
-    seen.plan +=
-        fmt::format("exchange {}, copies {}, overlap {}, connections {}\n",
-                    static_cast<int>(config->trainer.sharding.mesh.exchange),
-                    config->trainer.sharding.mesh.state_replicas, config->trainer.sharding.mesh.slice_overlap,
-                    config->trainer.sharding.mesh.slice_connections);
+    seen.plan += fmt::format(
+        "exchange {}, copies {}, slices {}, overlap {}, connections {}\n",
+        static_cast<int>(config->trainer.sharding.mesh.exchange),
+        config->trainer.sharding.mesh.state_replicas, static_cast<int>(config->trainer.sharding.mesh.slices),
+        config->trainer.sharding.mesh.slice_overlap, config->trainer.sharding.mesh.slice_connections);
     seen.plan += fmt::format("shares {}\n", static_cast<int>(config->trainer.sharding.shares));
     seen.plan += "on " + config->trainer.device + "\n";  // the engine that the command line would make
     for (const ir::Axis& axis : sharding.mesh.axes) seen.plan += fmt::format("{} {}\n", axis.name, axis.size);

@@ -2,6 +2,7 @@
 // and serves those who behave.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/link.h"
 #include "ostro/cluster/member.h"
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 
 namespace ostro::cluster {
 namespace {
@@ -26,6 +27,7 @@ class Babbler {
   std::string hello() {
     Hello hello = {"job", {{"program", "p"}}, "here", number()};
     if (one_in(8)) hello.equal[0].second = text();
+    if (one_in(4)) hello.machine = key();
     if (one_in(3)) {
       hello.epoch = number();
       hello.size = 1 + static_cast<int64_t>(rng_() % 4);
@@ -39,7 +41,7 @@ class Babbler {
     static constexpr Kind kKinds[] = {Kind::kEndSeen, Kind::kFault, Kind::kSet,    Kind::kSet,
                                       Kind::kGet,     Kind::kGet,   Kind::kCancel, Kind::kBeat,
                                       Kind::kReady,   Kind::kReady, Kind::kLeave,  Kind::kBegan,
-                                      Kind::kBegan,   Kind::kHello, Kind::kProof};
+                                      Kind::kBegan,   Kind::kHello, Kind::kProof,  Kind::kSlices};
     const Kind kind = kKinds[rng_() % std::size(kKinds)];
     Message message(kind);
     switch (kind) {
@@ -48,6 +50,12 @@ class Babbler {
       case Kind::kCancel: message.number(number()); break;
       case Kind::kFault: message.number(number()).text(text()); break;
       case Kind::kSet: message.number(number()).number(number()).text(key()).text(text()); break;
+      case Kind::kSlices: {
+        const int64_t size = one_in(8) ? number() : static_cast<int64_t>(below(5));
+        message.number(number()).number(static_cast<int64_t>(below(2))).text(text()).number(size);
+        for (int64_t i = 0; i < std::min<int64_t>(size, 5); ++i) message.text(text());
+        break;
+      }
       case Kind::kGet: message.number(number()).number(number()).text(key()); break;
       default: break;
     }

@@ -40,7 +40,7 @@ struct JobEvent {
   double time = 0;  // Unix time in seconds
   // "joined", "notice" (its machine is about to be taken away), "error" (of a worker, which ends), "corrupt"
   // (of a worker whose results differ from those of the others, and which ends), "shares" (leaves are shared
-  // out anew), "left", "lost", "straggler", "epoch", "end", "over"
+  // out anew), "slices" (they were found by measuring), "left", "lost", "straggler", "epoch", "end", "over"
   std::string kind;
   std::string text;
 };

@@ -2,14 +2,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
+#include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/dist/gloo_group.h"
 #include "ostro/dist/striped_group.h"
+#include "ostro/fleet/slices/measured_links.h"
 #include "ostro/fleet/slices/slices.h"
+#include "ostro/run/job/machine_text.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::run {
 namespace {
+
+// In the job's store: FoundSlices::limit, for workers that join later.
+constexpr const char* kLimitKey = "slice limit";
+
+double limit_in(dist::KeyValue& job) {
+  const auto text = job.get(kLimitKey, std::chrono::milliseconds(1));
+  double limit = 0;
+  if (text.ok()) (void)std::from_chars(text->data(), text->data() + text->size(), limit);
+  return limit;
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // Connections that end when their epoch does.
 class EpochGroup final : public dist::Group {
@@ -105,8 +125,30 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
     if (!group.ok()) return group.error();
     groups.push_back(std::move(*group));
   }
-  auto group = dist::make_striped_group(std::move(groups), std::move(striped));
-  return std::unique_ptr<dist::Group>(std::make_unique<EpochGroup>(std::move(group), member_, epoch));
+  std::unique_ptr<dist::Group> group = std::make_unique<EpochGroup>(
+      dist::make_striped_group(std::move(groups), std::move(striped)), member_, epoch);
+  if (options_.sharding.mesh.slices == train::SliceNames::kAuto &&
+      std::find(epoch.slices.begin(), epoch.slices.end(), "") != epoch.slices.end())
+    RETURN_IF_ERROR(find_slices(epoch, *group));
+  return group;
+}
+
+// Returns kIo when the epoch has ended so that the next one has the slices that were found.
+Status CoordinatedMembership::find_slices(const fleet::EpochView& epoch, dist::Group& group) {
+  phase("slices");
+  ASSIGN_OR_RETURN(const fleet::MeasuredSlices found,
+                   fleet::measure_links(group, machine_text(), epoch.hosts, epoch.slices,
+                                        epoch.rank == 0 ? limit_in(job()) : 0, seconds_now));
+  if (epoch.rank == 0) {
+    if (found.limit > 0) RETURN_IF_ERROR(job().set(kLimitKey, fmt::format("{}", found.limit)));
+    member_.slices(epoch.number, found.names, found.differs, found.text);
+  }
+  while (found.differs && !given_up_()) {
+    // No worker sets the key: the answer is the end of the epoch.
+    const auto nothing = store(epoch.number).get("nothing", std::chrono::milliseconds(100));
+    if (!nothing.ok() && nothing.error().code() != ErrorCode::kBusy) return nothing.error();
+  }
+  return found.differs ? busy("this worker waits no more for the next epoch") : Status();
 }
 
 }  // namespace ostro::run

@@ -17,7 +17,9 @@ namespace ostro::run {
 
 // Passes the calls to `member`, which must outlive it, as must `options` and the relay of `reach`. Workers
 // connect with each other over TCP, as `reach` says, and prove that they know `secret`. `given_up` ends
-// waiting for the others. Errors and threads: as of Membership.
+// waiting for the others. With trainer.mesh.slices: auto, the workers of an epoch in which one has no slice
+// measure their links when they have connected; if they are in other slices than the epoch has, it ends, and
+// the next one has them. Errors and threads: as of Membership.
 class CoordinatedMembership final : public fleet::Membership {
  public:
   CoordinatedMembership(cluster::Member& member, dist::Reach reach, std::string secret,
@@ -46,6 +48,8 @@ class CoordinatedMembership final : public fleet::Membership {
   }
 
  private:
+  Status find_slices(const fleet::EpochView& epoch, dist::Group& group);
+
   cluster::Member& member_;
   const dist::Reach reach_;
   const std::string secret_;

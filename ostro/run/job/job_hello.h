@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/epoch.h"
+#include "ostro/cluster/messages/epoch.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/train/options/config.h"
 

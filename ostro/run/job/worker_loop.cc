@@ -18,6 +18,7 @@
 #include "ostro/run/job/coordinated_membership.h"
 #include "ostro/run/job/job_hello.h"
 #include "ostro/run/job/leave_when_asked.h"
+#include "ostro/run/job/machine_text.h"
 #include "ostro/run/job/worker_hang.h"
 #include "ostro/run/loop/follower.h"
 #include "ostro/run/report/goodput.h"
@@ -226,6 +227,7 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
   cluster::Hello hello =
       job_hello(request.config, find_place_of_run(context.fs, directory, std::chrono::seconds(5)));
   hello.slice = request.slice;
+  if (request.config.trainer.sharding.mesh.slices == train::SliceNames::kAuto) hello.machine = machine_text();
   ASSIGN_OR_RETURN(const auto member,
                    cluster::Member::join(request.coordinator.host, request.coordinator.port, request.secret,
                                          hello, request.patience, request.config.trainer.tls.has_value()));

@@ -28,6 +28,7 @@ bool is_leaf_axis(const std::string& name) {
 
 std::vector<std::string> option_names(ExchangeSchedule) { return {"step", "layer"}; }
 std::vector<std::string> option_names(LeafSharing) { return {"even", "measured"}; }
+std::vector<std::string> option_names(SliceNames) { return {"named", "auto"}; }
 
 void MeshOptions::visit_options(config::OptionTable& t) {
   t.add(&axes, "axes", Effect::kPlan, "workers by mesh axis",
@@ -46,6 +47,12 @@ void MeshOptions::visit_options(config::OptionTable& t) {
         "them once a step. layer: every leaf's, layer by layer within the backward pass; then no worker ever "
         "holds whole parameters or gradients, but every leaf's travel")
       .other("layer");
+  t.add(&slices, "slices", Effect::kPlan, "",
+        "which workers of ostro launch are in one slice, a group with fast links among them. named: those to "
+        "which their launcher gave one name of a slice. auto: workers without such a name measure how fast "
+        "they reach each other before they train, and are put into slices by that")
+      .other("auto")
+      .since_default("named");
   t.add(&slice_overlap, "slice_overlap", Effect::kPlan, "",
         "with exchange: step and workers in several slices: send parameters between slices layer by layer "
         "while the first leaf is computed, and gradients while the backward pass of the last one goes on. "

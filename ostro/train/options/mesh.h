@@ -22,12 +22,18 @@ std::vector<std::string> option_names(ExchangeSchedule);
 enum class LeafSharing { kEven, kMeasured };
 std::vector<std::string> option_names(LeafSharing);
 
+// Which workers are in one slice: those whose launcher gave them one name of it, or also those that measure
+// that their links are fast (fleet/slices).
+enum class SliceNames : uint8_t { kNamed, kAuto };
+std::vector<std::string> option_names(SliceNames);
+
 struct MeshOptions {
   // Sizes, in the order of the mesh. One may be -1: as many as there are workers for.
   config::IntMap axes = {{"replica", 1}, {"data", -1}, {"model", 1}};
   int64_t state_replicas = 1;  // copies of each worker's cells in another worker's memory: 0 or 1
   ExchangeSchedule exchange = ExchangeSchedule::kStep;
-  bool slice_overlap = true;      // send between slices while leaves are computed
+  bool slice_overlap = true;  // send between slices while leaves are computed
+  SliceNames slices = SliceNames::kNamed;
   int64_t slice_connections = 1;  // of each pair of workers in different slices
   void visit_options(config::OptionTable& table);
   bool operator==(const MeshOptions&) const = default;

@@ -19,6 +19,9 @@ struct Hello {
   // new.
   int64_t epoch = 0, rank = -1, size = 0;
   std::string slice = {};  // the name of its slice, a group of workers with fast links; "": it has none
+  // Where slices are found by measuring: a text that workers have in common whose links leave no machine. A
+  // worker without a slice gets that of an earlier one on its machine.
+  std::string machine = {};
 };
 
 // A set of workers that work together, as one of them sees it. It is never changed: when a worker is lost,

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "ostro/base/error.h"
-#include "ostro/cluster/epoch.h"
+#include "ostro/cluster/messages/epoch.h"
 #include "ostro/cluster/watch/progress.h"
 
 namespace ostro::cluster {
@@ -31,8 +31,9 @@ enum class Kind : uint8_t {
   kEnd,    // number, reason
   kReply,  // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
-  kProof,    // nonce, proof
-  kHello,    // job, host, pid, slice, epoch, rank, size, number of entries, then each entry's name and value
+  kProof,  // nonce, proof
+  kHello,  // job, host, pid, slice, machine, epoch, rank, size, number of entries, then each entry's name and
+           // value
   kEndSeen,  // number
   kFault,    // number, why
   kSet,      // request, number, key, value
@@ -61,6 +62,8 @@ enum class Kind : uint8_t {
   kTells,  // what has happened
   // coordinator to worker
   kNoRelay,  // why there is no place at the relay now
+  // member to coordinator
+  kSlices,  // number, 1 if the epoch is to end for it, text, size, then the name of each worker's slice
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

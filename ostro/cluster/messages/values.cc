@@ -1,4 +1,4 @@
-#include "ostro/cluster/values.h"
+#include "ostro/cluster/messages/values.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 
 namespace ostro::cluster {
 namespace {

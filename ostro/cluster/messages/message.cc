@@ -1,4 +1,4 @@
-#include "ostro/cluster/message.h"
+#include "ostro/cluster/messages/message.h"
 
 namespace ostro::cluster {
 
@@ -79,7 +79,7 @@ std::optional<Progress> read_beat(MessageReader& reader) {
 
 std::string hello_message(const Hello& hello) {
   Message message(Kind::kHello);
-  message.text(hello.job).text(hello.host).number(hello.pid).text(hello.slice);
+  message.text(hello.job).text(hello.host).number(hello.pid).text(hello.slice).text(hello.machine);
   message.number(hello.epoch).number(hello.rank).number(hello.size);
   message.number(static_cast<int64_t>(hello.equal.size()));
   for (const auto& [name, value] : hello.equal) message.text(name).text(value);
@@ -92,6 +92,7 @@ std::optional<Hello> read_hello(MessageReader& reader) {
   hello.host = reader.text();
   hello.pid = reader.number();
   hello.slice = reader.text();
+  hello.machine = reader.text();
   hello.epoch = reader.number();
   hello.rank = reader.number();
   hello.size = reader.number();
