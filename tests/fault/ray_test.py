@@ -267,9 +267,8 @@ def secrets_shown(cluster, folder):
     words = (SECRET.encode(), KEY.encode())
     found = [str(path) for path in folder.rglob("*") if path.is_file() and any(word in path.read_bytes() for word in words)]
     gcs = GcsClient(address=cluster.address)
-    kept = [str(gcs.get_all_actor_info()), *(str(gcs.internal_kv_get(key, namespace.encode() or None)) for namespace in ("", "fun", "cls", "job")
-                                             for key in gcs.internal_kv_keys(b"", namespace.encode() or None))]
-    found += ["a table of Ray's"] if any(word.decode() in text for text in kept for word in words) else []
+    kept = [gcs.internal_kv_get(key, namespace) or b"" for namespace in (None, b"fun", b"cls", b"job") for key in gcs.internal_kv_keys(b"", namespace)]
+    found += ["a table of Ray's"] if any(word in value for value in kept for word in words) else []
     return found + [f"process {pid}" for pid in processes_with(lambda found: any(word.decode() in " ".join(found) for word in words))]
 
 
