@@ -33,8 +33,10 @@ EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, const Eng
       budget_(limits.step_seconds, model.runner->limits().rows),
       threads_(reading_threads()),
       metrics_(limits.metrics),
-      queue_(limits.waiting, share_of(limits.waiting, limits.key_share)),
-      thread_([this] { run(); }) {}
+      queue_(limits.waiting, share_of(limits.waiting, limits.key_share)) {
+  count_pages();  // whoever sees that the server is ready sees its pages
+  thread_ = std::thread([this] { run(); });
+}
 
 EngineThread::~EngineThread() {
   stops_ = true;
@@ -52,7 +54,6 @@ std::optional<ApiError> EngineThread::push(Job job) {
 }
 
 void EngineThread::run() {
-  count_pages();
   while (admit()) {
     step();
     clear();
