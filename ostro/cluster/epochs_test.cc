@@ -66,9 +66,9 @@ TEST_CASE("slices that a member has measured are those of the next epoch, also f
     members.push_back(job.join(hello));
     job.wait_for_members(static_cast<int64_t>(members.size()));
   }
-  for (const auto& member : members) CHECK(next_epoch(*member, 0).slices == std::vector<std::string>(2));
+  for (const auto& member : members) CHECK(next_epoch(*member, 0).guessed == std::vector<bool>(2, true));
   End first(*members[0], 1), last(*members[1], 1);
-  members[0]->slices(1, {"x", "y"}, true, "two slices");
+  members[0]->slices(1, {{"x", "y"}, true, false, {500, 1000}, "two slices"});
   CHECK(first.reason() == "two slices");
   CHECK(last.reason() == "two slices");
   for (const auto& member : members)
@@ -83,8 +83,13 @@ TEST_CASE("slices that a member has measured are those of the next epoch, also f
   job.start();
   job.wait_for_members(2);
   members[1]->fault(2, "enough");
-  for (const auto& member : members)
-    CHECK(next_epoch(*member, 2).slices == std::vector<std::string>{"x", "y"});
+  for (const auto& member : members) {
+    const Epoch epoch = next_epoch(*member, 2);
+    CHECK(epoch.slices == std::vector<std::string>{"x", "y"});
+    CHECK(epoch.guessed == std::vector<bool>(2));
+    CHECK(epoch.rates.limit == 500);
+    CHECK(epoch.rates.fastest == 1000);
+  }
   members.clear();
   job.coordinator.reset();
   std::filesystem::remove(journal);

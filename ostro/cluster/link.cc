@@ -220,15 +220,21 @@ Status Link::handle_epoch(MessageReader& reader) {
   epoch.rank = reader.number();
   epoch.planned = reader.number() != 0;
   epoch.size = reader.number();
+  epoch.rates.limit = reader.number();
+  epoch.rates.fastest = reader.number();
   if (epoch.size < 0 || epoch.size > static_cast<int64_t>(kMostBytes))
     return corrupt("it does not follow the protocol of a coordinator");
   for (int64_t i = 0; i < epoch.size; ++i) {
     epoch.hosts.emplace_back(reader.text());
     epoch.slices.emplace_back(reader.text());
+    epoch.guessed.push_back(reader.number() != 0);
   }
   // For the next coordinator, which does not know what was measured.
-  if (hello_.slice.empty() && epoch.rank >= 0 && epoch.rank < epoch.size)
-    hello_.slice = epoch.slices[static_cast<size_t>(epoch.rank)];
+  if (!names_its_slice_ && epoch.rank >= 0 && epoch.rank < epoch.size) {
+    const auto rank = static_cast<size_t>(epoch.rank);
+    hello_.slice = epoch.guessed[rank] ? "" : epoch.slices[rank];
+    hello_.slice_limit = epoch.rates.limit, hello_.fastest_link = epoch.rates.fastest;
+  }
   if (!epoch.planned)
     end_up_to(epoch.number - 1, end_reason_.empty() ? "another epoch has begun" : end_reason_);
   if (epoch.number > ended_) epochs_[epoch.number] = epoch;

@@ -89,6 +89,7 @@ class Link {
   std::chrono::milliseconds lease_;
   std::string address_;
   Hello hello_;
+  const bool names_its_slice_ = !hello_.slice.empty();
   const Reconnect reconnect_;
   const std::chrono::milliseconds patience_;  // for a coordinator to come back
   Waker waker_;

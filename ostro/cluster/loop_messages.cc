@@ -127,13 +127,17 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
 
 void Loop::handle_slices(Peer& peer, MessageReader& reader) {
   const int64_t number = reader.number();
-  const bool ends = reader.number() != 0;
-  const std::string text = shortened(reader.text(), kMostBytesOfReason);
+  FoundNames found;
+  found.ends = reader.number() != 0;
+  found.anew = reader.number() != 0;
+  found.rates.limit = reader.number();
+  found.rates.fastest = reader.number();
+  found.text = shortened(reader.text(), kMostBytesOfReason);
   const int64_t size = reader.number();
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < size && i < roster_.size(); ++i) names.emplace_back(reader.text());
+  for (int64_t i = 0; i < size && i < roster_.size(); ++i) found.names.emplace_back(reader.text());
   if (!reader.done()) return lose(peer, "it does not follow the protocol of a worker");
-  if (roster_.slices(peer.member, number, names, ends, text)) watch_.happened("slices", text);
+  if (roster_.slices(peer.member, number, found) && !found.text.empty())
+    watch_.happened("slices", found.text);
 }
 
 // At most one warning a second: thousands of connections may have a wrong secret, or no certificate.

@@ -116,12 +116,13 @@ void Member::goes(const std::string& why) {
 void Member::tells(const std::string& what) {
   state_->link.send(Message(Kind::kTells).text(shortened(what, kMostBytesOfReason)).bytes());
 }
-void Member::slices(int64_t epoch, const std::vector<std::string>& names, bool ends,
-                    const std::string& text) {
+void Member::slices(int64_t epoch, const FoundNames& found) {
   Message message(Kind::kSlices);
-  message.number(epoch).number(ends ? 1 : 0).text(shortened(text, kMostBytesOfReason));
-  message.number(static_cast<int64_t>(names.size()));
-  for (const std::string& name : names) message.text(name);
+  message.number(epoch).number(found.ends ? 1 : 0).number(found.anew ? 1 : 0);
+  message.number(found.rates.limit).number(found.rates.fastest);
+  message.text(shortened(found.text, kMostBytesOfReason));
+  message.number(static_cast<int64_t>(found.names.size()));
+  for (const std::string& name : found.names) message.text(name);
   state_->link.send(message.bytes());
 }
 bool Member::stop_asked() const { return state_->link.stop_asked(); }

@@ -61,8 +61,8 @@ class Member {
   // its kind.
   void tells(const std::string& what);
   // Says in which slices the workers of an epoch are, by rank: those that had no name of one have it from now
-  // on. With `ends` the coordinator ends the epoch for all; `text` is the reason, for people.
-  void slices(int64_t epoch, const std::vector<std::string>& names, bool ends, const std::string& text);
+  // on. Rank 0 does.
+  void slices(int64_t epoch, const FoundNames& found);
   // True when the coordinator has asked to save and to stop.
   bool stop_asked() const;
   // The exit status of the run, when the coordinator has reported that it is over.

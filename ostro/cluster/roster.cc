@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "ostro/base/check.h"
@@ -79,12 +80,8 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   const int64_t member = next_member_++;
   Entry& entry = members_[member];
   entry.hello = hello;
-  if (!hello.machine.empty() && hello.slice.empty()) {
-    const auto known = slice_of_machine_.find(hello.machine);
-    if (known != slice_of_machine_.end()) entry.hello.slice = known->second;
-  } else if (!hello.machine.empty()) {
-    slice_of_machine_.emplace(hello.machine, hello.slice);
-  }
+  if (rates_.limit == 0) rates_ = {std::max<int64_t>(0, hello.slice_limit), hello.fastest_link};
+  if (!hello.machine.empty()) know_slice(member);
   last_added_ = now;
   if (hello.epoch == 0) return member;
   entry.ready = true;
@@ -185,22 +182,50 @@ bool Roster::cut(int64_t number, const std::string& reason) {
   return true;
 }
 
-bool Roster::slices(int64_t member, int64_t number, const std::vector<std::string>& names, bool ends,
-                    std::string_view text) {
+// A new member has the slice of its machine, or tells it.
+void Roster::know_slice(int64_t member) {
+  Entry& entry = members_.at(member);
+  const std::string& machine = entry.hello.machine;
+  const auto known = machines_.find(machine);
+  if (!entry.hello.slice.empty()) {
+    const bool paired = std::any_of(members_.begin(), members_.end(), [&](const auto& other) {
+      return other.first != member && other.second.hello.machine == machine;
+    });
+    MachineSlice& own = machines_[machine];
+    if (own.slice.empty()) own.slice = entry.hello.slice;
+    own.paired = own.paired || paired;
+  } else if (known != machines_.end() && known->second.paired) {
+    entry.hello.slice = known->second.slice;
+    entry.found = true;
+  }
+}
+
+bool Roster::slices(int64_t member, int64_t number, const FoundNames& told) {
+  const std::vector<std::string>& names = told.names;
   if (number == 0 || !stale(member, number).empty()) return false;
   const auto rank_in = [&](const Entry& e) { return number == planned_ ? e.next_rank : e.rank; };
   const auto size = std::count_if(members_.begin(), members_.end(),
                                   [&](const auto& entry) { return rank_in(entry.second) >= 0; });
   if (rank_in(members_.at(member)) != 0 || size != static_cast<int64_t>(names.size())) return false;
+  if (told.anew) machines_.clear();
+  rates_ = {std::max<int64_t>(0, told.rates.limit), told.rates.fastest};
+  std::set<std::string> once;
   for (auto& [other, entry] : members_) {
     const int64_t rank = rank_in(entry);
     Hello& hello = entry.hello;
-    if (rank < 0 || !hello.slice.empty()) continue;
-    hello.slice = shortened(names[static_cast<size_t>(rank)], kMostBytesOfHost);
-    if (!hello.machine.empty()) slice_of_machine_.emplace(hello.machine, hello.slice);
+    if (rank < 0 && told.anew && std::exchange(entry.found, false)) hello.slice.clear();
+    if (rank < 0) continue;
+    if (hello.slice.empty() || told.anew) {
+      hello.slice = shortened(names[static_cast<size_t>(rank)], kMostBytesOfHost);
+      entry.found = true;
+    }
+    if (hello.machine.empty()) continue;
+    MachineSlice& machine = machines_[hello.machine];
+    if (machine.slice.empty()) machine.slice = hello.slice;
+    if (!once.insert(hello.machine).second) machine.paired = true;
   }
-  log_info(std::string(text));
-  if (ends) cut(number, std::string(text));
+  if (!told.text.empty()) log_info(told.text);
+  if (told.ends) cut(number, told.text);
   return true;
 }
 

@@ -56,11 +56,9 @@ class Roster {
   void began(int64_t member, int64_t number);
   void fault(int64_t member, int64_t number, std::string_view why);
   void done(int64_t status);
-  // Takes the names of slices that were found by measuring, by rank in the epoch, from its first member: they
-  // are of members that have none, and of later ones on the same machines. With `ends` the epoch ends,
-  // because its ranks are to be in another order; `text` is the reason. True when they are taken.
-  bool slices(int64_t member, int64_t number, const std::vector<std::string>& names, bool ends,
-              std::string_view text);
+  // Takes the names of slices that were found by measuring, from the first member of the epoch: they are of
+  // members that have none, and of later ones on the same machines. True when they are taken.
+  bool slices(int64_t member, int64_t number, const FoundNames& found);
   // Asks all members to stop with their state saved.
   void stop();
   // Tells the number of steps that were done. When kMostFruitless epochs in a row end by a fault, although no
@@ -113,13 +111,23 @@ class Roster {
     int64_t end_not_seen = 0;  // an epoch whose end it has not confirmed yet; 0: none
     bool ready = false, leaving = false;
     bool works = false;  // it has reported that the current epoch has begun
+    bool found = false;  // its slice was found by measuring
+  };
+  // The slice of a machine, and whether the link between two workers of it was there to be measured.
+  struct MachineSlice {
+    std::string slice;
+    bool paired = false;
   };
   using Members = std::vector<int64_t>;
+  using Guesses = std::map<int64_t, std::string>;
 
   // The members of the epoch that can begin or be planned now, by rank; empty: none.
   Members chosen(Time now) const;
   Members fitting(Members candidates) const;
-  Members by_slice(const Members& members) const;
+  void know_slice(int64_t member);
+  Guesses guesses(const Members& members) const;
+  const std::string& slice_of(int64_t member, const Guesses& guesses) const;
+  Members by_slice(const Members& members, const Guesses& guesses) const;
   static bool stays(const Entry& entry);
   Members in_order(const std::function<bool(const Entry&)>& which) const;
   void tell_epoch(int64_t member, int64_t number, int64_t rank, const Message& workers);
@@ -152,8 +160,9 @@ class Roster {
   int64_t steps_ = 0, fruitless_ = 0;  // done; epochs that ended by a fault since the last step or loss
   std::optional<int64_t> over_;
   std::string last_end_ = "it has ended";
-  std::map<int64_t, Values> values_;  // by epoch; 0: of the job
-  std::map<std::string, std::string> slice_of_machine_;
+  std::map<int64_t, Values> values_;              // by epoch; 0: of the job
+  std::map<std::string, MachineSlice> machines_;  // whose slices are known
+  SliceRates rates_;
 };
 
 }  // namespace ostro::cluster

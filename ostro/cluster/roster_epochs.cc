@@ -39,12 +39,37 @@ Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which)
   return out;
 }
 
+// Members without a slice that are to be measured are likely in that of their machine, or else in the largest
+// one. Where that is so, the epoch need not end when they were measured.
+Roster::Guesses Roster::guesses(const Members& members) const {
+  std::map<std::string_view, int64_t> sizes;
+  std::string largest;
+  for (const int64_t member : members)
+    if (const std::string& slice = members_.at(member).hello.slice; !slice.empty()) ++sizes[slice];
+  for (const int64_t member : members)
+    if (const std::string& slice = members_.at(member).hello.slice; sizes[slice] > sizes[largest])
+      largest = slice;
+  Guesses out;
+  for (const int64_t member : members) {
+    const Hello& hello = members_.at(member).hello;
+    if (!hello.slice.empty() || hello.machine.empty()) continue;
+    const auto known = machines_.find(hello.machine);
+    out[member] = known == machines_.end() ? largest : known->second.slice;
+  }
+  return out;
+}
+
+const std::string& Roster::slice_of(int64_t member, const Guesses& guesses) const {
+  const auto guess = guesses.find(member);
+  return guess == guesses.end() ? members_.at(member).hello.slice : guess->second;
+}
+
 // Puts members of one slice side by side, so that they have neighbouring leaves: slices in the order of their
 // first members, and the members of each as they were. So the first member stays the first.
-Roster::Members Roster::by_slice(const Members& members) const {
+Roster::Members Roster::by_slice(const Members& members, const Guesses& guesses) const {
   std::vector<std::pair<std::string_view, Members>> slices;
   for (const int64_t member : members) {
-    const std::string_view name = members_.at(member).hello.slice;
+    const std::string_view name = slice_of(member, guesses);
     auto slice = std::find_if(slices.begin(), slices.end(), [&](const auto& s) { return s.first == name; });
     if (slice == slices.end()) slice = slices.insert(slices.end(), {name, {}});
     slice->second.push_back(member);
@@ -123,7 +148,9 @@ void Roster::tell_epoch(int64_t member, int64_t number, int64_t rank, const Mess
 // Gives out the next number and ranks 0, 1, ... in order. The epoch becomes current, or planned if one is
 // current; members of the current epoch that are left out get rank -1.
 void Roster::begin(Time now) {
-  const Members members = by_slice(chosen(now));
+  const Members next = chosen(now);
+  const Guesses guessed = guesses(next);
+  const Members members = by_slice(next, guessed);
   OSTRO_CHECK(!members.empty(), "an epoch begins before it can");
   const int64_t number = ++last_;
   restored_ = 0;
@@ -133,10 +160,11 @@ void Roster::begin(Time now) {
       fmt::format("epoch {} {} with {} workers", number, planned ? "is planned" : "begins", members.size()));
   const Members before = in_order([](const Entry& e) { return e.rank >= 0; });
   Message workers(Kind::kEpoch);
-  workers.number(static_cast<int64_t>(members.size()));
+  workers.number(static_cast<int64_t>(members.size())).number(rates_.limit).number(rates_.fastest);
   for (const int64_t m : members) {
     const Hello& hello = members_.at(m).hello;
-    workers.text(shortened(hello.host, kMostBytesOfHost)).text(shortened(hello.slice, kMostBytesOfHost));
+    workers.text(shortened(hello.host, kMostBytesOfHost));
+    workers.text(shortened(slice_of(m, guessed), kMostBytesOfHost)).number(guessed.count(m) > 0 ? 1 : 0);
   }
   for (size_t i = 0; i < members.size(); ++i) {
     Entry& entry = members_.at(members[i]);

@@ -205,9 +205,10 @@ def check_found(place, expected):
         ended = lambda: any(p.poll() is not None for p in processes)  # noqa: E731
         wait_for(lambda: steps_of(place, name) >= HELD_AT - 1 or ended())
         told = place.run(["status", str(place.top / "runs" / name)]).stdout
-        check(told.count("between slices") == 4 and kinds().count("slices") == 1, f"no slices were found\n{told}\n{log.read_text()}")
+        check(told.count("between slices") == 4 and kinds().count("slices") >= 1, f"no slices were found\n{told}\n{log.read_text()}")
         events = (place.top / "runs" / name / "events.jsonl").read_text()
-        check(re.search(r"2 slices by measured rates: measured-1 \(.*\), measured-2 \(.*\); links inside have .*; links between have", events), events)
+        check(re.search(r"2 slices by measured rates: measured-\d+\.1 \(.*\), measured-\d+\.2 \(.*\); links inside have .*; links between have", events), events)
+        measured = kinds().count("slices")  # more than once, if workers came slowly
         victim = processes.pop(3)
         victim.kill()
         victim.wait()
@@ -215,7 +216,7 @@ def check_found(place, expected):
         worker(0)
         wait_for(lambda: all(p.poll() is not None for p in processes))
         check(not any(p.returncode for p in processes), f"exit codes {[p.returncode for p in processes]}\n{log.read_text()}")
-        check(kinds().count("slices") == 1, f"the successor of a worker was measured\n{log.read_text()}")
+        check(kinds().count("slices") == measured, f"the successor of a worker was measured\n{log.read_text()}")
         check(place.chain(name) == expected, f"slices that were found: another chain\n{log.read_text()}")
     finally:
         for p in processes:

@@ -52,7 +52,10 @@ class Babbler {
       case Kind::kSet: message.number(number()).number(number()).text(key()).text(text()); break;
       case Kind::kSlices: {
         const int64_t size = one_in(8) ? number() : static_cast<int64_t>(below(5));
-        message.number(number()).number(static_cast<int64_t>(below(2))).text(text()).number(size);
+        message.number(number())
+            .number(static_cast<int64_t>(below(2)))
+            .number(static_cast<int64_t>(below(2)));
+        message.number(number()).number(number()).text(text()).number(size);
         for (int64_t i = 0; i < std::min<int64_t>(size, 5); ++i) message.text(text());
         break;
       }

@@ -22,6 +22,23 @@ struct Hello {
   // Where slices are found by measuring: a text that workers have in common whose links leave no machine. A
   // worker without a slice gets that of an earlier one on its machine.
   std::string machine = {};
+  // The rates that its last epoch had (SliceRates), for a coordinator that does not know them.
+  int64_t slice_limit = 0, fastest_link = 0;
+};
+
+// Where slices are found by measuring: what workers that come later are compared with, in bytes a second; 0:
+// nothing is known (fleet/slices/slice_search.h).
+struct SliceRates {
+  int64_t limit = 0, fastest = 0;
+};
+
+// What the workers of an epoch have found by measuring.
+struct FoundNames {
+  std::vector<std::string> names;  // of their slices, by rank
+  bool ends = false;               // the epoch is to end: its ranks are to be in another order
+  bool anew = false;               // names that were found before do not count any more
+  SliceRates rates = {};
+  std::string text;  // for people; "": nothing was measured
 };
 
 // A set of workers that work together, as one of them sees it. It is never changed: when a worker is lost,
@@ -34,6 +51,9 @@ struct Epoch {
   int64_t size = 0;
   bool planned = false;                    // another epoch continues until this one takes over
   std::vector<std::string> hosts, slices;  // of each worker
+  // Of each worker: it has no slice yet, but is to be measured; `slices` has what is likely.
+  std::vector<bool> guessed;
+  SliceRates rates;
 };
 
 }  // namespace ostro::cluster

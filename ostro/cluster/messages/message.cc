@@ -80,6 +80,7 @@ std::optional<Progress> read_beat(MessageReader& reader) {
 std::string hello_message(const Hello& hello) {
   Message message(Kind::kHello);
   message.text(hello.job).text(hello.host).number(hello.pid).text(hello.slice).text(hello.machine);
+  message.number(hello.slice_limit).number(hello.fastest_link);
   message.number(hello.epoch).number(hello.rank).number(hello.size);
   message.number(static_cast<int64_t>(hello.equal.size()));
   for (const auto& [name, value] : hello.equal) message.text(name).text(value);
@@ -93,6 +94,8 @@ std::optional<Hello> read_hello(MessageReader& reader) {
   hello.pid = reader.number();
   hello.slice = reader.text();
   hello.machine = reader.text();
+  hello.slice_limit = reader.number();
+  hello.fastest_link = reader.number();
   hello.epoch = reader.number();
   hello.rank = reader.number();
   hello.size = reader.number();

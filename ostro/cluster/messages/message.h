@@ -27,13 +27,15 @@ enum class Kind : uint8_t {
   kChallenge = 1,  // nonce
   kWelcome,        // proof, lease in milliseconds
   kRefused,        // why
-  kEpoch,  // number, rank or -1, 1 if it is planned beside another, size, then each worker's host and slice
+  kEpoch,  // number, rank or -1, 1 if it is planned beside another, size, SliceRates, then each worker's
+           // host,
+           // slice and 1 if that is a guess
   kEnd,    // number, reason
   kReply,  // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
-  kProof,  // nonce, proof
-  kHello,  // job, host, pid, slice, machine, epoch, rank, size, number of entries, then each entry's name and
-           // value
+  kProof,    // nonce, proof
+  kHello,    // job, host, pid, slice, machine, SliceRates, epoch, rank, size, number of entries, then each
+             // entry's name and value
   kEndSeen,  // number
   kFault,    // number, why
   kSet,      // request, number, key, value
@@ -63,7 +65,8 @@ enum class Kind : uint8_t {
   // coordinator to worker
   kNoRelay,  // why there is no place at the relay now
   // member to coordinator
-  kSlices,  // number, 1 if the epoch is to end for it, text, size, then the name of each worker's slice
+  kSlices,  // number, 1 if the epoch is to end for it, 1 if other names do not count any more, SliceRates,
+            // text, size, then the name of each worker's slice
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().

@@ -22,8 +22,10 @@ struct EpochView {
   int64_t number = 0;
   int64_t rank = -1;  // of this process; -1: it is not in this epoch, because it leaves
   int64_t size = 0;
-  std::vector<std::string> hosts;        // by rank
-  std::vector<std::string> slices = {};  // the name of each worker's slice, by rank; empty: one slice
+  std::vector<std::string> hosts;             // by rank
+  std::vector<std::string> slices = {};       // the name of each worker's slice, by rank; empty: one slice
+  std::vector<bool> guessed = {};             // it is not known yet, by rank; empty: all are known
+  int64_t slice_limit = 0, fastest_link = 0;  // what was measured before (slices/measured_links.h)
 };
 
 // The interface. Its functions may be called by several threads.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace ostro::fleet {
 namespace {
@@ -34,61 +35,97 @@ class Connected {
   size_t sets_;
 };
 
-// `rates` ascend.
-double limit_of(size_t machines, const std::vector<LinkRate>& rates) {
-  const auto connected = [&](size_t first) {
-    Connected sets(machines);
-    for (size_t i = first; i < rates.size(); ++i) sets.connect(rates[i].a, rates[i].b);
-    return sets.sets();
-  };
-  for (size_t i = 1; i < rates.size(); ++i)
-    if (rates[i].rate >= kApart * rates[i - 1].rate && connected(i) > 1) return rates[i].rate / kApart;
-  Connected sets(machines);
-  double slowest = 0;  // of those that connect all
-  for (size_t i = rates.size(); i-- > 0;)
-    if (sets.connect(rates[i].a, rates[i].b)) slowest = rates[i].rate;
-  return slowest / kApart;
+void sort_rates(std::vector<LinkRate>& rates) {
+  std::sort(rates.begin(), rates.end(), [](const LinkRate& x, const LinkRate& y) {
+    return std::tie(x.rate, x.a, x.b) < std::tie(y.rate, y.a, y.b);
+  });
 }
 
-std::string new_name(const std::vector<std::string>& used) {
-  for (size_t number = 1;; ++number) {
-    std::string name = fmt::format("measured-{}", number);
-    if (std::find(used.begin(), used.end(), name) == used.end()) return name;
+// Machines without a name: which of them fast links connect, and the slice that each such set comes to.
+struct Fresh {
+  Connected sets;
+  std::vector<std::string> name_of;  // by set; "": a slice of its own
+};
+
+// From the fastest link to the slowest, so that a machine comes to the slice to which it has the fastest.
+// `rates` ascend.
+Fresh fresh_sets(const std::vector<std::string>& known, const std::vector<LinkRate>& rates, double limit) {
+  Fresh out{Connected(known.size()), std::vector<std::string>(known.size())};
+  auto& [sets, name_of] = out;
+  for (size_t i = rates.size(); i-- > 0;) {
+    const auto [a, b, rate] = rates[i];
+    if (rate <= limit) break;
+    if (known[a].empty() == known[b].empty()) {
+      if (!known[a].empty()) continue;
+      const std::string one = name_of[sets.of(a)], other = name_of[sets.of(b)];
+      if (!one.empty() && !other.empty() && one != other) continue;  // each is in another slice already
+      sets.connect(a, b);
+      name_of[sets.of(a)] = one.empty() ? other : one;
+      continue;
+    }
+    const auto& [named, other] = known[a].empty() ? std::pair(b, a) : std::pair(a, b);
+    std::string& name = name_of[sets.of(other)];
+    if (name.empty()) name = known[named];
   }
+  return out;
+}
+
+// 0: no step is large enough. `rates` ascend.
+double limit_by_gap(size_t machines, const std::vector<LinkRate>& rates) {
+  const auto sets_without = [&](size_t slower) {
+    Connected sets(machines);
+    for (size_t i = slower; i < rates.size(); ++i) sets.connect(rates[i].a, rates[i].b);
+    return sets.sets();
+  };
+  const size_t all = sets_without(0);
+  for (size_t i = 1; i < rates.size(); ++i)
+    if (rates[i].rate >= kApart * rates[i - 1].rate && sets_without(i) > all) return rates[i].rate / kApart;
+  return 0;
 }
 
 }  // namespace
 
-FoundSlices find_slices(std::vector<std::string> known, std::vector<LinkRate> rates, double limit) {
-  std::sort(rates.begin(), rates.end(), [](const LinkRate& x, const LinkRate& y) {
-    return std::tie(x.rate, x.a, x.b) < std::tie(y.rate, y.a, y.b);
-  });
+double slice_limit(size_t machines, std::vector<LinkRate> rates) {
+  sort_rates(rates);
+  std::vector<LinkRate> between = rates;
+  std::erase_if(between, [](const LinkRate& link) { return link.a == link.b; });
+  if (const double limit = limit_by_gap(machines, between); limit > 0) return limit;
+  if (const double limit = limit_by_gap(machines, rates); limit > 0) return limit;
+  Connected sets(machines);
+  double slowest = 0;  // of those that connect all
+  for (size_t i = between.size(); i-- > 0;)
+    if (sets.connect(between[i].a, between[i].b)) slowest = between[i].rate;
+  return slowest / kApart;
+}
+
+std::vector<std::string> join_slices(std::vector<std::string> known, std::vector<LinkRate> rates,
+                                     double limit) {
+  sort_rates(rates);
+  const Fresh fresh = fresh_sets(known, rates, limit);
+  for (size_t machine = 0; machine < known.size(); ++machine)
+    if (known[machine].empty()) known[machine] = fresh.name_of[fresh.sets.of(machine)];
+  return known;
+}
+
+FoundSlices find_slices(std::vector<std::string> known, const std::vector<LinkRate>& rates, double limit,
+                        const std::string& prefix) {
   FoundSlices out;
-  out.limit = limit > 0 ? limit : limit_of(known.size(), rates);
+  out.limit = limit > 0 ? limit : slice_limit(known.size(), rates);
+  std::vector<LinkRate> sorted = rates;
+  sort_rates(sorted);
+  Fresh fresh = fresh_sets(known, sorted, out.limit);
   out.names = std::move(known);
-  // From the fastest link to the slowest, so that a machine comes to the slice to which it has the fastest.
-  Connected fresh(out.names.size());
-  std::vector<std::string> name_of(out.names.size());  // of each set of machines without a name
-  for (size_t i = rates.size(); i-- > 0;) {
-    const auto [a, b, rate] = rates[i];
-    if (rate <= out.limit) break;
-    if (out.names[a].empty() == out.names[b].empty()) {
-      if (!out.names[a].empty()) continue;
-      const std::string one = name_of[fresh.of(a)], other = name_of[fresh.of(b)];
-      if (!one.empty() && !other.empty() && one != other) continue;  // each is in another slice already
-      fresh.connect(a, b);
-      name_of[fresh.of(a)] = one.empty() ? other : one;
-      continue;
+  size_t number = 0;
+  const auto new_name = [&] {
+    for (;;) {
+      std::string name = fmt::format("{}{}", prefix, ++number);
+      if (std::find(out.names.begin(), out.names.end(), name) == out.names.end()) return name;
     }
-    const auto& [named, other] = out.names[a].empty() ? std::pair(b, a) : std::pair(a, b);
-    std::string& name = name_of[fresh.of(other)];
-    if (name.empty()) name = out.names[named];
-  }
-  const std::vector<std::string> before = out.names;
-  for (size_t machine = 0; machine < before.size(); ++machine) {
-    if (!before[machine].empty()) continue;
-    std::string& name = name_of[fresh.of(machine)];
-    if (name.empty()) name = new_name(out.names);
+  };
+  for (size_t machine = 0; machine < out.names.size(); ++machine) {
+    if (!out.names[machine].empty()) continue;
+    std::string& name = fresh.name_of[fresh.sets.of(machine)];
+    if (name.empty()) name = new_name();
     out.names[machine] = name;
   }
   return out;

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/dist/gloo_group.h"
 #include "ostro/dist/striped_group.h"
+#include "ostro/fleet/slices/found_slices.h"
 #include "ostro/fleet/slices/measured_links.h"
 #include "ostro/fleet/slices/slices.h"
 #include "ostro/run/job/machine_text.h"
@@ -16,16 +16,6 @@
 
 namespace ostro::run {
 namespace {
-
-// In the job's store: FoundSlices::limit, for workers that join later.
-constexpr const char* kLimitKey = "slice limit";
-
-double limit_in(dist::KeyValue& job) {
-  const auto text = job.get(kLimitKey, std::chrono::milliseconds(1));
-  double limit = 0;
-  if (text.ok()) (void)std::from_chars(text->data(), text->data() + text->size(), limit);
-  return limit;
-}
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -42,10 +32,20 @@ class EpochGroup final : public dist::Group {
 
   int64_t rank() const override { return group_->rank(); }
   int64_t size() const override { return group_->size(); }
-  int64_t bytes_sent() const override { return group_->bytes_sent(); }
+  int64_t bytes_sent() const override { return group_->bytes_sent() - not_counted_; }
+  // While links are measured, nothing counts as sent, and workers wait for those that measure.
+  void measuring(bool on) {
+    measuring_ = on;
+    group_->wait_for_ever(on);
+    if (!on) not_counted_ = group_->bytes_sent();
+  }
   std::vector<int64_t> peers(std::string_view axes) const override { return group_->peers(axes); }
   Status exchange(std::span<const int64_t> peers, std::span<const std::span<const std::byte>> send,
                   std::span<const std::span<std::byte>> receive) override {
+    if (measuring_) {
+      const PulseWait wait;
+      return group_->exchange(peers, send, receive);
+    }
     const int64_t before = group_->bytes_sent();
     pulse_sent_between_slices(slices_.between(rank(), peers, send));
     Status status;
@@ -92,6 +92,8 @@ class EpochGroup final : public dist::Group {
   cluster::Member& member_;
   int64_t epoch_;
   const fleet::Slices slices_;
+  bool measuring_ = false;
+  int64_t not_counted_ = 0;  // bytes
 };
 
 }  // namespace
@@ -125,24 +127,29 @@ Result<std::unique_ptr<dist::Group>> CoordinatedMembership::connect(const fleet:
     if (!group.ok()) return group.error();
     groups.push_back(std::move(*group));
   }
-  std::unique_ptr<dist::Group> group = std::make_unique<EpochGroup>(
-      dist::make_striped_group(std::move(groups), std::move(striped)), member_, epoch);
+  auto group = std::make_unique<EpochGroup>(dist::make_striped_group(std::move(groups), std::move(striped)),
+                                            member_, epoch);
   if (options_.sharding.mesh.slices == train::SliceNames::kAuto &&
-      std::find(epoch.slices.begin(), epoch.slices.end(), "") != epoch.slices.end())
+      std::find(epoch.guessed.begin(), epoch.guessed.end(), true) != epoch.guessed.end()) {
+    group->measuring(true);
     RETURN_IF_ERROR(find_slices(epoch, *group));
-  return group;
+    group->measuring(false);
+  }
+  return std::unique_ptr<dist::Group>(std::move(group));
 }
 
 // Returns kIo when the epoch has ended so that the next one has the slices that were found.
 Status CoordinatedMembership::find_slices(const fleet::EpochView& epoch, dist::Group& group) {
   phase("slices");
+  // No earlier epoch has had names with its number.
+  const std::string prefix = fmt::format("{}{}.", fleet::kMeasuredPrefix, epoch.number);
   ASSIGN_OR_RETURN(const fleet::MeasuredSlices found,
-                   fleet::measure_links(group, machine_text(), epoch.hosts, epoch.slices,
-                                        epoch.rank == 0 ? limit_in(job()) : 0, seconds_now));
-  if (epoch.rank == 0) {
-    if (found.limit > 0) RETURN_IF_ERROR(job().set(kLimitKey, fmt::format("{}", found.limit)));
-    member_.slices(epoch.number, found.names, found.differs, found.text);
-  }
+                   fleet::measure_links(group, machine_text(), epoch.hosts,
+                                        {epoch.slices, epoch.guessed, epoch.slice_limit, epoch.fastest_link},
+                                        prefix, seconds_now));
+  if (epoch.rank == 0)
+    member_.slices(epoch.number,
+                   {found.names, found.differs, found.anew, {found.limit, found.fastest}, found.text});
   while (found.differs && !given_up_()) {
     // No worker sets the key: the answer is the end of the epoch.
     const auto nothing = store(epoch.number).get("nothing", std::chrono::milliseconds(100));

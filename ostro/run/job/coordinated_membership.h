@@ -18,8 +18,9 @@ namespace ostro::run {
 // Passes the calls to `member`, which must outlive it, as must `options` and the relay of `reach`. Workers
 // connect with each other over TCP, as `reach` says, and prove that they know `secret`. `given_up` ends
 // waiting for the others. With trainer.mesh.slices: auto, the workers of an epoch in which one has no slice
-// measure their links when they have connected; if they are in other slices than the epoch has, it ends, and
-// the next one has them. Errors and threads: as of Membership.
+// measure their links when they have connected, without counting in bytes that were sent, and without a limit
+// of time for those who wait; if they are in other slices than the epoch has, it ends, and the next one has
+// them. Errors and threads: as of Membership.
 class CoordinatedMembership final : public fleet::Membership {
  public:
   CoordinatedMembership(cluster::Member& member, dist::Reach reach, std::string secret,
@@ -32,7 +33,8 @@ class CoordinatedMembership final : public fleet::Membership {
 
   Result<fleet::EpochView> next(int64_t after, std::chrono::milliseconds timeout) override {
     ASSIGN_OR_RETURN(const cluster::Epoch epoch, member_.wait_epoch(after, timeout));
-    return fleet::EpochView{epoch.number, epoch.rank, epoch.size, epoch.hosts, epoch.slices};
+    return fleet::EpochView{epoch.number, epoch.rank,    epoch.size,        epoch.hosts,
+                            epoch.slices, epoch.guessed, epoch.rates.limit, epoch.rates.fastest};
   }
   dist::KeyValue& store(int64_t epoch) override { return member_.store(epoch); }
   dist::KeyValue& job() override { return member_.store(0); }
