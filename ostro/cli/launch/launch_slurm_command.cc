@@ -208,6 +208,13 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
     options.bind = *address;
   }
   io::FileSystem& fs = context.fs;
+  if (call.jobs.empty()) {
+    RETURN_IF_ERROR(fs.make_dirs(worker.directory));
+  } else {  // others may know this folder's name, and may write the one in which it lies
+    RETURN_IF_ERROR(fs.make_dirs(io::absolute_path(call.jobs)));
+    const Status made = cluster::make_private_folder(worker.directory);
+    if (!made.ok()) return made.error().with_context("--jobs");
+  }
   const std::string file = cluster::slurm_environment_file(worker);
   // What an earlier launcher of this run, which was killed, has told its jobs.
   const cluster::SlurmEnvironment earlier = cluster::read_slurm_environment(file);
@@ -215,7 +222,6 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   std::atomic<int64_t> events = 0;
   options.observer = [&](const cluster::Event&) { ++events; };
   RETURN_IF_ERROR(with_kept_config(config, words));
-  RETURN_IF_ERROR(fs.make_dirs(worker.directory));
   const run::StopSignals signals;
   ASSIGN_OR_RETURN(const auto coordinator, start_coordinator(options, call, earlier.port));
   ASSIGN_OR_RETURN(const auto monitor, watch_job(config, "ostro launch slurm", *coordinator));

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <sstream>
 
 #include "ostro/base/net/host_port.h"
 #include "ostro/cluster/slurm/private_file.h"
@@ -18,7 +18,7 @@ Status write_slurm_environment(const std::string& path, const SlurmEnvironment& 
 
 SlurmEnvironment read_slurm_environment(const std::string& path) {
   SlurmEnvironment out;
-  std::ifstream in(path);
+  std::istringstream in(read_private_file(path).value_or(""));
   std::string line;
   std::getline(in, line);
   if (const auto place = parse_host_port(line); place.ok()) out.address = place->host, out.port = place->port;

@@ -19,7 +19,8 @@ struct SlurmEnvironment {
 // with variables of `environment` (as of `environ`) and the secret. Errors: kIo.
 Status write_slurm_environment(const std::string& path, const SlurmEnvironment& told,
                                const char* const* environment);
-// What stands there; the port 0 and the secret "" where the file is missing or lacks them.
+// What stands there; the port 0 and the secret "" where the file is missing, is not this user's alone, or
+// lacks them.
 SlurmEnvironment read_slurm_environment(const std::string& path);
 
 }  // namespace ostro::cluster

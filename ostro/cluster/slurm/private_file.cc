@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -28,6 +30,43 @@ Status write_private_file(const std::string& path, std::string_view text) {
   if (good) failed = errno;
   if (fd >= 0) ::unlink(made.c_str());
   return io_error(fmt::format("{}: {}", path, std::strerror(failed)));
+}
+
+Status make_private_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0) return {};
+  if (errno != EEXIST) return io_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  struct stat found{};
+  if (::lstat(path.c_str(), &found) != 0) return io_error(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!S_ISDIR(found.st_mode))
+    return invalid_argument(
+        fmt::format("{}: it is no folder, but a link or a file; remove it, or name another folder", path));
+  if (found.st_uid != ::geteuid())
+    return invalid_argument(
+        fmt::format("{}: the folder belongs to user {}, and this is user {}; name another", path,
+                    found.st_uid, ::geteuid()));
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return invalid_argument(
+        fmt::format("{}: others can write the folder (mode {:o}), and so what jobs run; `chmod 700` it if "
+                    "what is in it is yours",
+                    path, found.st_mode & 07777U));
+  return {};
+}
+
+std::optional<std::string> read_private_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return std::nullopt;
+  struct stat found{};
+  std::optional<std::string> text;
+  if (::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
+      (found.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
+    text.emplace();
+    std::array<char, 4096> some{};
+    ssize_t n = 0;
+    while ((n = ::read(fd, some.data(), some.size())) > 0 || (n < 0 && errno == EINTR))
+      if (n > 0) text->append(some.data(), static_cast<size_t>(n));
+  }
+  ::close(fd);
+  return text;
 }
 
 }  // namespace ostro::cluster

@@ -297,9 +297,46 @@ TEST_CASE("the next launcher finds in the file for workers what the one before w
   REQUIRE(write_slurm_environment(file, {"fd00::7", 4711, "s3cret"}, environment).ok());
   CHECK(read_slurm_environment(file).address == "fd00::7");
   CHECK(read_slurm_environment(file).port == 4711);
+  // One that others can read may be theirs.
+  REQUIRE(::chmod(file.c_str(), 0640) == 0);
+  CHECK(read_slurm_environment(file).secret.empty());
+  REQUIRE(::chmod(file.c_str(), 0600) == 0);
+  CHECK(read_slurm_environment(file).secret == "s3cret");
+  std::filesystem::create_symlink(file, folder + "/link");
+  CHECK(read_slurm_environment(folder + "/link").secret.empty());
   std::ofstream(file) << "no address\n";
   CHECK(read_slurm_environment(file).port == 0);
   CHECK(read_slurm_environment(file).secret.empty());
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a folder for jobs is this user's alone, or is not taken") {
+  std::string folder = std::filesystem::temp_directory_path() / "ostro slurm XXXXXX";
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
+  const std::string inside = folder + "/run";
+  const auto error = [&] {
+    const Status made = make_private_folder(inside);
+    return made.ok() ? std::string() : made.error().message();
+  };
+  CHECK(error().empty());
+  struct stat found{};
+  REQUIRE(::stat(inside.c_str(), &found) == 0);
+  CHECK((found.st_mode & 07777U) == 0700);
+  CHECK(error().empty());  // the next launcher's
+  REQUIRE(::chmod(inside.c_str(), 0755) == 0);
+  CHECK(error().empty());
+  for (const mode_t mode : {0775U, 0757U, 01777U}) {
+    REQUIRE(::chmod(inside.c_str(), mode) == 0);
+    CHECK_MESSAGE(error().find("others can write the folder (mode ") != std::string::npos, error());
+  }
+  REQUIRE(::chmod(inside.c_str(), 0700) == 0);
+  if (::geteuid() == 0) {
+    REQUIRE(::chown(inside.c_str(), 65534, 65534) == 0);
+    CHECK_MESSAGE(error().find("belongs to user 65534, and this is user 0") != std::string::npos, error());
+  }
+  std::filesystem::remove(inside);
+  std::filesystem::create_directory_symlink(folder, inside);
+  CHECK_MESSAGE(error().find("a link or a file") != std::string::npos, error());
   std::filesystem::remove_all(folder);
 }
 
