@@ -228,6 +228,7 @@ def check_errors(place):
                        (["--credentials", "A"], '--credentials: "A" names no Secret'), (["--slices", "a:3"], "--slice_label must say"),
                        (["--slice_label", "zone"], "--slices must say how many"),
                        (["--slices", "a:2,b", "--slice_label", "zone"], '--slices: "b" is not NAME:N'),
+                       (["--slices", "a:3,", "--slice_label", "zone"], '--slices: "" is not NAME:N'),
                        (["--slices", "a:2,a:1", "--slice_label", "zone"], "--slices: a is there twice"),
                        (["--slices", "a:2,b:2", "--slice_label", "zone"], "4 workers together, but --workers 3"),
                        (["--slices", "a:3", "--slice_label", "a zone"], '"a zone" is no key of a label'), (["--image", ""], '--image: "" names no image')):
@@ -254,7 +255,7 @@ def check_slices(place):
         spec = manifests[f"ostro-nano-workers-{number}.yaml"][1]["spec"]
         pod = spec["template"]["spec"]
         (only,) = pod["containers"]
-        check(spec["completions"] == workers and spec["maxFailedIndexes"] == 1, spec)
+        check(spec["completions"] == workers and spec["maxFailedIndexes"] == number, spec)  # of both together one
         check(pod["nodeSelector"] == {"topology.kubernetes.io/zone": name} and only["args"][-2:] == ["--slice", name], pod)
     for part in ("workers-0", "coordinator"):
         pod = manifests[f"ostro-nano-{part}.yaml"][1]["spec"]["template"]["spec"]

@@ -118,7 +118,8 @@ Result<std::vector<cluster::KubernetesSlice>> slices_of(const KubernetesCall& ca
                                               label));
   std::vector<cluster::KubernetesSlice> out;
   int64_t sum = 0;
-  std::istringstream parts(call.slices);
+  std::istringstream parts(call.slices.ends_with(',') ? call.slices + ","
+                                                      : call.slices);  // "" is a part, too
   for (std::string part; std::getline(parts, part, ',');) {
     const size_t colon = std::min(part.rfind(':'), part.size());
     cluster::KubernetesSlice slice{part.substr(0, colon), 0};

@@ -61,10 +61,17 @@ class Manifests {
     std::vector<Manifest> out = {file("secret", secret(), true), file("config", config(), false),
                                  file("service", service(), false),
                                  file("coordinator", coordinator(), false)};
-    if (job_.slices.empty()) out.push_back(file("workers", workers("workers", {"", job_.workers}), false));
+    // Jobs know nothing of each other: the places that may be lost are shared out to them.
+    const int64_t spare = job_.workers - job_.min_workers;
+    if (job_.slices.empty())
+      out.push_back(file("workers", workers("workers", {"", job_.workers}, spare), false));
+    int64_t before = 0;  // workers of earlier slices
     for (size_t i = 0; i < job_.slices.size(); ++i) {
       const std::string part = fmt::format("workers-{}", i);
-      out.push_back(file(part, workers(part, job_.slices[i]), false));
+      const int64_t until = before + job_.slices[i].workers;
+      const int64_t share = spare * until / job_.workers - spare * before / job_.workers;
+      out.push_back(file(part, workers(part, job_.slices[i], share), false));
+      before = until;
     }
     return out;
   }
@@ -194,7 +201,7 @@ class Manifests {
     return object;
   }
 
-  Object workers(const std::string& part, const KubernetesSlice& slice) const {
+  Object workers(const std::string& part, const KubernetesSlice& slice, int64_t spare) const {
     std::vector<std::string> words = {
         "worker",    "--coordinator", fmt::format("{}:{}", name("coordinator"), job_.port),
         "--bind",    "$(POD_IP)",     "--config",
@@ -220,7 +227,7 @@ class Manifests {
         {"completions", slice.workers},
         {"parallelism", slice.workers},
         {"backoffLimitPerIndex", job_.failures},
-        {"maxFailedIndexes", std::min(slice.workers, job_.workers - job_.min_workers)},
+        {"maxFailedIndexes", spare},
         {"podFailurePolicy",
          {{"rules", Object::array({on_disruption(), on_status("Ignore", {job_.if_lost, job_.if_left}),
                                    on_status("FailJob", {job_.if_interrupted})})}}},

@@ -57,11 +57,28 @@ TEST_CASE("slices have a Job each, on the nodes of their label; without a claim 
          {"\n  name: \"ostro-nano-workers-" + std::to_string(slice) + "\"\n",
           "- \"--slice\"\n            - \"" + name + "\"\n",
           "\n        topology.kubernetes.io/zone: \"" + name + "\"\n", "\n  completions: " + workers + "\n",
-          "\n  maxFailedIndexes: " + std::string(slice == 0 ? "2" : "1") + "\n",
-          std::string(" emptyDir: {}\n"), std::string("name: \"s3\"\n")})
+          std::string("\n  maxFailedIndexes: 1\n"), std::string(" emptyDir: {}\n"),
+          std::string("name: \"s3\"\n")})
       CHECK_MESSAGE(text.find(part) != std::string::npos, part << " in " << text);
   }
   CHECK(all[3].text.find("nodeSelector") == std::string::npos);
+  // However places are lost without a Job that fails, min_workers of them remain.
+  job.slices = {{"a", 8}, {"b", 8}, {"c", 5}};
+  job.workers = 21;
+  for (job.min_workers = 1; job.min_workers <= job.workers; ++job.min_workers) {
+    int64_t lost = 0;
+    const auto jobs = kubernetes_manifests(job);
+    for (size_t slice = 0; slice < 3; ++slice) {
+      const std::string key = "\n  maxFailedIndexes: ", &text = jobs[4 + slice].text;
+      const int64_t most = std::stoll(text.substr(text.find(key) + key.size()));
+      CHECK(most >= 0);
+      CHECK(most <= job.slices[slice].workers);
+      lost += most;
+    }
+    CHECK(lost == job.workers - job.min_workers);
+  }
+  job.workers = 5, job.min_workers = 3;
+  job.slices = {{"west", 4}, {"1", 1}};
   job.slice_label = "On";
   CHECK(kubernetes_manifests(job)[4].text.find("\n        \"On\": \"west\"\n") != std::string::npos);
   CHECK(all[3].text.find("envFrom") != std::string::npos);
