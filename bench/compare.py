@@ -6,12 +6,12 @@ experts, growth.py how a step's cost grows with model, batch and sequence, int8_
 attention over a cache in pages, decode.py products of few rows and sampling, choices.py the choice of tokens, generation.py
 generation of many texts, serving.py a server beside llama.cpp's, distributed.py several processes, audits.py audits,
 data_gather.py batches, text_to_store.py token stores beside `datasets`, tokenizer_speed.py encoding,
-lab_jobs.py trainings of a lab side by side.
+lab_jobs.py trainings of a lab side by side, goodput.py a run whose machines are taken away.
 Every ratio is taken within one run whose two sides take turns.
 """
 import argparse, os, pathlib, sys, time
 
-import ablation, audits, choices, data_gather, decode, distributed, families, generation, growth, int8_products, kernel_compare
+import ablation, audits, choices, data_gather, decode, distributed, families, generation, goodput, growth, int8_products, kernel_compare
 import lab_jobs, mixtures
 import pages, prices, serving
 import text_to_store, tokenizer_speed, training
@@ -19,7 +19,7 @@ from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
          "audits", "kernels", "int8", "growth", "pages", "decode", "choices", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
-         "data", "tokenizers", "lab"]
+         "data", "tokenizers", "lab", "goodput"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -111,6 +111,8 @@ def main():
         tokenizer_speed.report(b)
     if "lab" in a.parts:
         lab_jobs.report(b)
+    if "goodput" in a.parts:
+        goodput.report(b)
     return 1 if b.any_failed else 0
 
 

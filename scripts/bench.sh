@@ -2,18 +2,18 @@
 # Builds the benchmarks, runs them beside their peers turn by turn, and writes bench/RESULTS.md: training beside PyTorch
 # (eager and compiled), JAX and Levanter, products and attention beside PyTorch, what our own choices cost, every family
 # beside Llama and LoRA beside PEFT, several processes beside PyTorch's and Gloo's ring, token stores beside Hugging Face's
-# datasets, and encoding beside its tokenizers. A section that is measured again takes the place of the old one, the others
-# stay (--quick replaces only what was quick); what is kept is the .json beside the page.
+# datasets, encoding beside its tokenizers, and the goodput of a run whose machines are taken away.
+# A section that is measured again takes the place of the old one, the others stay (--quick replaces only what was quick); what is kept is the .json beside the page.
 # Exit 1 when a peer's losses are not ours or a peer did not run; goals that are missed are rows of the table.
 #
-#   scripts/bench.sh                          everything (an idle machine of 2 cores: about an hour and a half)
+#   scripts/bench.sh                          everything (an idle machine of 2 cores: about an hour and three quarters)
 #   scripts/bench.sh --quick                  fewer turns
 #   scripts/bench.sh --out FILE               another file
 #   scripts/bench.sh --sizes nano small58     these training sizes only (micro nano small58 base125 drawn)
 #   scripts/bench.sh --dtypes f32             only in these precisions (f32 bf16; int8 of the part training)
 #   scripts/bench.sh --parts training prices  these parts only (training prices families ablation mixtures workers audits
-#                                             kernels int8 growth pages decode choices generation serving data tokenizers lab; of
-#                                             prices and serving one section as prices:optimizers)
+#                                             kernels int8 growth pages decode choices generation serving data tokenizers lab
+#                                             goodput; of prices and serving one section as prices:optimizers)
 #   scripts/bench.sh --seed N                 draws the same three sizes again
 set -euo pipefail
 cd "$(dirname "$0")/.."
