@@ -3,6 +3,9 @@
 //
 //   leaf_order      in sums of three or more gradients the first and the last change places in the tree
 //   ring_order      sums of three or more gradients are added as a chain that begins with the last
+//   arrival_order   sums of three or more gradients are added as a chain in an order that is drawn anew for
+//   each,
+//                   as if each was added when it came
 //   mean_of_means   gradients are averaged within each leaf, then over the leaves (on one worker)
 //   gradient_bit    in step 6 the lowest bit of one element of the summed gradient is flipped (on one worker)
 //   round_order     with trainer.mesh.exchange layer, the workers of a round run its leaves in another order
@@ -16,6 +19,7 @@
 #include <bit>
 #include <functional>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,16 +56,19 @@ class FaultyProgram final : public runtime::Executable {
 // another order.
 class FaultyAdder {
  public:
-  explicit FaultyAdder(bool in_a_ring) : in_a_ring_(in_a_ring) {}
+  enum class Order { kEndsChanged, kRing, kArrival };
+  explicit FaultyAdder(Order order) : order_(order) {}
 
   Result<FaultyBuffers> run(runtime::Executable& add, const FaultyBuffers& inputs) {
     const auto half = inputs.begin() + static_cast<int64_t>(inputs.size() / 2);
     Sum sum{{}, {}, take({inputs.begin(), half}), take({half, inputs.end()})};
     std::vector<FaultyBuffers> parts;
     list(sum, parts);
-    if (!in_a_ring_) std::swap(parts.front(), parts.back());
+    if (order_ == Order::kEndsChanged) std::swap(parts.front(), parts.back());
+    if (order_ == Order::kArrival) std::shuffle(parts.begin(), parts.end(), drawn_);
     size_t next = 0;
-    ASSIGN_OR_RETURN(FaultyBuffers made, in_a_ring_ ? chain(add, parts) : tree(add, sum, parts, next));
+    ASSIGN_OR_RETURN(FaultyBuffers made,
+                     order_ == Order::kEndsChanged ? tree(add, sum, parts, next) : chain(add, parts));
     sum.result = made;
     sums_.push_back(std::move(sum));
     if (sums_.size() > kRemembered) sums_.erase(sums_.begin());
@@ -118,7 +125,8 @@ class FaultyAdder {
     return add.run(std::move(a));
   }
 
-  bool in_a_ring_;
+  Order order_;
+  std::mt19937 drawn_{39};
   std::vector<Sum> sums_;
 };
 
@@ -133,6 +141,7 @@ class FaultyEngine final : public runtime::Engine {
     static constexpr std::string_view kFaults[] = {"",
                                                    "leaf_order",
                                                    "ring_order",
+                                                   "arrival_order",
                                                    "mean_of_means",
                                                    "gradient_bit",
                                                    "round_order",
@@ -170,10 +179,13 @@ class FaultyEngine final : public runtime::Engine {
   // What a program of this name does wrong; empty: nothing.
   FaultyProgram::Run run_of(const ir::Program& program) {
     const std::string& name = program.name;
-    const bool ring = fault_ == "ring_order";
-    if (name == "add" && (ring || fault_ == "leaf_order"))
-      return [adder = std::make_shared<FaultyAdder>(ring)](runtime::Executable& add, const FaultyBuffers& in,
-                                                           const auto&) { return adder->run(add, in); };
+    using Order = FaultyAdder::Order;
+    const bool ring = fault_ == "ring_order", arrival = fault_ == "arrival_order";
+    if (name == "add" && (ring || arrival || fault_ == "leaf_order")) {
+      const Order order = ring ? Order::kRing : arrival ? Order::kArrival : Order::kEndsChanged;
+      return [adder = std::make_shared<FaultyAdder>(order)](runtime::Executable& add, const FaultyBuffers& in,
+                                                            const auto&) { return adder->run(add, in); };
+    }
     if (name == "leaf" && fault_ == "round_order") return swap_leaves(program);
     if (name == "leaf" && fault_ == "mean_of_means") return average_leaf(program);
     if (name == "update" && fault_ == "mean_of_means") return average_leaves(program);

@@ -118,13 +118,15 @@ TEST_CASE("slices: drawn arrangements give the bits of one worker, and send what
   }
 }
 
-TEST_CASE("slices: controls that must fail: partials joined in another order than that of the tree") {
+TEST_CASE(
+    "slices: controls that must fail: partials joined in another order than that of the tree, as when they "
+    "come") {
   // Three slices of one leaf a worker: each owner joins three partials of slices.
   for (const bool overlap : {true, false}) {
     const Arrangement a{.sizes = {1, 1, 1}, .leaves = 3, .overlap = overlap};
     const Setup s = setup_of(a);
     const Trail expected = train_alone(s, 2);
-    for (const char* fault : {"", "leaf_order", "ring_order"}) {
+    for (const char* fault : {"", "leaf_order", "ring_order", "arrival_order"}) {
       FaultyEngine engine(compiled_engine(), fault);
       const Trail faulty = train_in_slices(s, engine, a, 2);
       CHECK(same(faulty, expected) == (*fault == '\0'));
