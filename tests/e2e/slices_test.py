@@ -6,10 +6,12 @@ says, and no more for two workers in each slice than for one. Workers without na
 user may make one, find the slices by measuring (trainer.mesh.slices: auto). With numerics.slice_partials gradients take half of their bytes, and
 the run has the chain of one process with this option, which is verified; without it the same run has other states.
 
-    slices_test.py --ostro PROGRAM [--cases N]
+    slices_test.py --ostro PROGRAM [--faulty PROGRAM] [--cases N]
 
---cases N: N drawn arrangements of 2 to 4 slices with 1 to 4 workers each, and nothing else: sizes, meshes with data and model
-axes, schedules, precisions, and threads that differ among the workers of one run, who come in any order.
+OSTRO_TEST_SIZE=full also tries 40 drawn arrangements of 2 to 4 slices with 1 to 4 workers each: sizes, meshes with data and model
+axes, schedules, precisions, even and measured shares, connections, rounded partials, and threads that differ among the workers of one run, who
+come in any order; every other one in network namespaces with slow links between slices, where this user may make them (else it says NOT TRIED).
+--cases N: N of them, and nothing else.
 """
 
 import argparse
@@ -142,12 +144,48 @@ def check_striped(place, rng):
     print(f"long messages over two connections, {fault}: the same chain", flush=True)
 
 
+def missing_for_links():
+    """Why no slow links between network namespaces can be made here; None where they can."""
+    try:
+        Link(1000, 3).remove()
+    except (subprocess.CalledProcessError, FileNotFoundError) as e:
+        return getattr(e, "stderr", "") or str(e)
+    return None
+
+
+def over_links(place, run, slices, settings, options, mbit):
+    """The chain of workers each of which is in the network namespace of its slice, with `mbit` a second from there to the others."""
+    link = Link(mbit, slices)
+    env = place.environment({"OSTRO_JOB_SECRET": "of the slices behind links"})
+    words, count = place.words(run, options), str(len(settings))
+    log, processes = place.top / f"{run}.log", []
+
+    def start(side, command, more):
+        with log.open("a") as out:
+            processes.append(link.start(side, [place.ostro, *command, *words], env=env | more, stdin=subprocess.DEVNULL, stdout=out, stderr=out))
+    try:
+        start(0, ["coordinator", "--bind", link.address(0), "--port", "4711", "--min_workers", count, "--max_workers", count], {})
+        for setting in settings:
+            side = int(setting["OSTRO_SLICE"].rpartition("-")[2])
+            start(side, ["worker", "--coordinator", f"{link.address(0)}:4711", "--bind", link.address(side)], setting)
+        codes = [p.wait(timeout=600) for p in processes]
+    finally:
+        for p in processes:
+            if p.poll() is None:
+                p.kill()
+                p.wait()
+        link.remove()
+    check(not any(codes), f"{run}: exit codes {codes}\n{log.read_text()}")
+    return place.chain(run)
+
+
 def check_drawn(place, rng, cases):
-    """Processes in drawn slices, with the chain of one process."""
+    """Processes in drawn slices, with the chain of one process. Every other time slices are network namespaces behind slow links."""
     @functools.cache
     def alone(mp, groups):
         return place.train(f"alone-{PRECISIONS.index(mp)}-{groups}", ["--trainer.mp", mp, "--numerics.slice_partials", str(groups)])
     check(len({alone(mp, 0) for mp in PRECISIONS}) == 2, "precisions give different chains")
+    without = missing_for_links()
     for number in range(cases):
         slices, mesh, mp = rng.randint(2, 4), rng.choice(["data", "data x model", "replica"]), rng.choice(PRECISIONS)
         unit = 2 if mesh == "data x model" else 1
@@ -157,17 +195,47 @@ def check_drawn(place, rng, cases):
                       "replica": (f"{{replica: {slices}, data: -1}}", [])}[mesh]
         exchange, copies = rng.choice(["step", "step", "layer"]), rng.randint(0, 1)
         overlap = exchange == "step" and rng.randint(0, 3) > 0
+        measured = exchange == "step" and rng.randint(0, 3) == 0
+        connections = rng.choice([1, 1, 2, 4])
         groups = rng.choice([0, 0, slices, rng.randint(1, 5)])
         names = [f"slice-{s}" for s, size in enumerate(sizes) for _ in range(size)]
         rng.shuffle(names)
         settings = [{"OSTRO_THREADS": str(rng.randint(1, 2)), "OSTRO_SLICE": name} for name in names]
+        # Shares move where workers differ: one, whichever becomes it, takes three times as long.
+        slow = {"OSTRO_SIM_SLOW": f"{rng.randrange(len(names))}:x3"} if measured else {}
         options = ["--trainer.mp", mp, "--trainer.mesh.axes", axes, "--trainer.mesh.exchange", exchange,
                    "--trainer.mesh.state_replicas", str(copies), "--trainer.mesh.slice_overlap", str(overlap).lower(),
+                   "--trainer.mesh.slice_connections", str(connections), "--trainer.shares", "measured" if measured else "even",
                    "--numerics.slice_partials", str(groups), *more]
-        text = f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}{' beside the leaves' if overlap else ''}, copies {copies}, {mp}, partials {groups}"
-        check(launch_mixed(place, f"drawn-{number}", settings, options) == alone(mp, groups), f"{text}: another chain")
-        shutil.rmtree(place.top / "runs" / f"drawn-{number}")
+        mbit = rng.choice([1000, 200, 50]) if number % 2 else None
+        text = (f"slices of {':'.join(map(str, sizes))}, {axes}, {exchange}{' beside the leaves' if overlap and not measured else ''}, copies {copies}, "
+                f"{mp}, partials {groups}, shares {'measured' if measured else 'even'}, {connections} connections, "
+                f"{f'behind links of {mbit} Mbit/s' if mbit else 'on loopback'}")
+        if mbit and without:
+            print(f"{number + 1} of {cases}: NOT TRIED behind links, but on loopback: no network namespaces with limits here: {without}", flush=True)
+        run, settings = f"drawn-{number}", [s | slow for s in settings]
+        got = over_links(place, run, slices, settings, options, mbit) if mbit and not without else launch_mixed(place, run, settings, options)
+        check(got == alone(mp, groups), f"{text}: another chain")
+        shutil.rmtree(place.top / "runs" / run)
         print(f"{number + 1} of {cases}: {text}: the same chain", flush=True)
+
+
+def check_by_arrival(place, faulty):
+    """The control: three slices, of one leaf each, whose partials are added in drawn orders, as if each was added when it came."""
+    options = ["--trainer.mp", "f32", "--trainer.train_batch_size", "3"]
+    expected = place.train("three", options)
+
+    def first_step(chain):
+        return next(e for e in map(json.loads, chain.splitlines()) if e.get("step") == 1)
+    for overlap in ("true", "false"):
+        for fault in ("", "arrival_order"):
+            run = f"{fault or 'in-order'}-{overlap}"
+            got = place.launch(run, 3, ["--slices", "1:1:1", "--trainer.mesh.slice_overlap", overlap, *options],
+                               {"OSTRO_THREADS": "1", "OSTRO_TEST_FAULT": fault}, faulty)
+            check((got == expected) == (fault == ""), f"{run}: {'the same' if got == expected else 'another'} chain")
+            a, b = first_step(got), first_step(expected)
+            check(a["loss"] == b["loss"] and (a["state"] == b["state"]) == (fault == ""), f"{run}: {a}, {b}")
+    print("partials that are added in the order in which they come: another chain", flush=True)
 
 
 def check_found(place, expected):
@@ -230,6 +298,7 @@ def check_found(place, expected):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
+    parser.add_argument("--faulty", help="the program faulty_ostro, for a control of the full form")
     parser.add_argument("--cases", type=int, default=0)
     args = parser.parse_args()
     rng = random.Random(int(os.environ.get("OSTRO_TEST_SEED", "1")))
@@ -238,6 +307,12 @@ def main():
         if args.cases:
             check_drawn(place, rng, args.cases)
             return
+        if os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample":
+            check_drawn(place, rng, 40)
+            if args.faulty:
+                check_by_arrival(place, os.path.abspath(args.faulty))
+            else:
+                print("NOT TRIED: partials joined in order of arrival: there is no --faulty PROGRAM", flush=True)
         config = place.top / "c.yaml"
         config.write_text(config.read_text().replace("trainer: {", f'trainer: {{mp: "{rng.choice(PRECISIONS)}", '))
         expected = place.train("alone", [])
