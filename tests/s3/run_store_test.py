@@ -3,7 +3,8 @@
 
     run_store_test.py --ostro BINARY [--kills N] [--seed 1]
 
-Three kills; OSTRO_TEST_SIZE=full makes 30.
+Three kills; OSTRO_TEST_SIZE=full makes 30, kills ten workers and coordinators of runs by hand whose processes share nothing but the store
+(run_store_workers.py), lets uploads take seconds, and has a run on a server that is not ours (moto_store.py).
 """
 import argparse
 import json
@@ -17,6 +18,8 @@ import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fault"))
 from harness import Workspace, check, in_order, wait_for
+from moto_store import on_moto
+from run_store_workers import killed_workers
 from store_server import BUCKET, Store
 
 STEPS, EVERY = 24, 8
@@ -131,6 +134,22 @@ class Test:
         lost = [what for what, count in self.store.seen.items() if count > 1 and not what.startswith(("GET", "HEAD"))]
         check(any("chain.jsonl" in what for what in lost), f"no write of the chain met a fault: {lost}")
         print(f"    {len(self.store.requests)} requests, {len(lost)} kinds of writes met a fault")
+
+    def slow(self):
+        """Every 20th write takes seconds, longer than half of the lease of the run's lock."""
+        writes = []
+
+        def fault(what, _):
+            if what.startswith(("GET", "HEAD")):
+                return None
+            writes.append(what)
+            return "slow" if len(writes) % 20 == 0 else None
+
+        self.store.slow, lease = 3, 5
+        self.begin(fault)
+        self.good("slow", OSTRO_S3_LEASE_SECONDS=str(lease))
+        self.store.slow = 0.1
+        print(f"    {len(writes) // 20} of {len(writes)} writes took 3 s, with a lease of {lease} s")
 
     def killed(self):
         """Kills at drawn requests, before or after they are carried out; the run goes on each time."""
@@ -324,16 +343,23 @@ class Test:
         self.whole(name)
 
 
+    def workers_killed(self):
+        killed_workers(self, "workers-killed", STEPS, 10)
+
+    def moto(self):
+        on_moto(self)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    parser.add_argument("--kills", type=int,
-                        default=3 if os.environ.get("OSTRO_TEST_SIZE", "sample") == "sample" else 30)
+    full = os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample"
+    parser.add_argument("--kills", type=int, default=30 if full else 3)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     return in_order(Test(args.ostro, args.kills, args.seed),
                     ("skeleton", "reads", "faults", "killed", "expired", "two_at_once", "loses", "control", "late", "refused",
-                     "workers"))
+                     "workers", *(("slow", "workers_killed", "moto") if full else ())))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class StoreHandler(Handler):
                 status, answer, headers = self.answer(bucket, key, dict(query), body)
             self.server.done(self.command, path)
             if fault == "slow":
-                time.sleep(0.1)
+                time.sleep(self.server.slow)
             if fault == "lost":
                 return self.reset()
             self.send(status, answer, headers, None)
@@ -142,7 +142,7 @@ class StoreHandler(Handler):
 
 
 class Store(Server):
-    """`tokens`: if not empty, the session tokens that are good. `refused`: keys at which a condition did not hold.
+    """`slow`: seconds that a slow answer takes. `tokens`: if not empty, the session tokens that are good. `refused`: keys at which a condition did not hold.
     `gates`: function of ("PUT", path) to an Event that the answer waits for, or None; the request is carried out before.
     `holds`: function of ("DELETE", path) to (Event, whether the request is then refused by 503), or None; the request
     waits for the Event before it is carried out."""
@@ -152,6 +152,7 @@ class Store(Server):
         self.RequestHandlerClass = StoreHandler
         self.buckets[BUCKET] = {}
         self.uploads, self.numbers, self.writing = {}, itertools.count(1), threading.RLock()
+        self.slow = 0.1
         self.tokens, self.refused, self.ignores_conditions, self.gates, self.holds = set(), set(), False, None, None
 
     def hold(self, command, path):
