@@ -5,7 +5,7 @@
 for the whole run: with garbage, with a request of HTTP, with TLS 1.2, with TLS 1.3 without a certificate and with one of
 their own, and with the bytes of a real worker that were recorded before. The chain is that of a run without TLS, in one epoch: no
 step is lost. A worker without TLS and one of another job are refused by name. What a worker sends can be read on the way
-without TLS, and cannot with it.
+without TLS, and cannot with it. With OSTRO_TEST_SIZE=full workers in slices, of which one is lost, train with TLS, too.
 
     tls_test.py --ostro PROGRAM
 """
@@ -200,6 +200,19 @@ def check_run(place, expected):
     print(f"{sum(strangers.met.values())} connections of strangers to {len(strangers.met)} ports: one epoch, the same chain")
 
 
+def check_slices(place, expected):
+    """Two slices with several connections a pair. A worker is lost while what crosses is on its way beside the leaves (only slices have
+    this place), so that its successor shakes hands, too."""
+    once = place.top / "slices.once"
+    once.mkdir()
+    done = place.run(["launch", "local", "--workers", "3", "--min_workers", "2", "--slices", "2:1",
+                      *place.words("slices", [*TLS, "--trainer.mesh.slice_connections", "2"])],
+                     SECRET | {"OSTRO_FAULT": "overlap:9:2:kill", "OSTRO_FAULT_ONCE": str(once)})
+    check(len(list(once.iterdir())) == 1, f"no worker was lost\n{done.stderr}")
+    check(place.chain("slices") == expected, f"slices: another chain\n{done.stderr}")
+    print("two slices with TLS, one worker lost in mid-step: the same chain", flush=True)
+
+
 def check_without(place, expected):
     """The control: the same words without TLS can be read on their way."""
     gates = []
@@ -239,6 +252,8 @@ def main():
         expected = place.train("alone", [])
         check_run(place, expected)
         check_without(place, expected)
+        if os.environ.get("OSTRO_TEST_SIZE", "sample") != "sample":
+            check_slices(place, expected)
 
 
 if __name__ == "__main__":
