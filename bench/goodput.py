@@ -171,7 +171,11 @@ def report(bench):
     """The part goodput of scripts/bench.sh."""
     args = argparse.Namespace(seconds=180 if bench.quick else 600, every=60, back=20, seed=1)
     with bench.section("Goodput on machines that are taken away"):
-        seen = measure(bench.benches.parent / "ostro" / "cli" / "ostro", [3, 3], args, print)
+        try:
+            seen = measure(bench.benches.parent / "ostro" / "cli" / "ostro", [3, 3], args, print)
+        except RuntimeError as error:
+            bench.failed.append(str(error))
+            return
         if not seen.same:
             bench.failed.append("the chain is another one than that of an undisturbed run")
         bench.goal(f"6 workers in 2 slices, one killed every {args.every} s, back after {args.back} s", f">= {100 * GOAL:.0f} %",
