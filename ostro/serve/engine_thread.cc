@@ -34,7 +34,7 @@ EngineThread::EngineThread(ServedModel& model, ReceiptMaker& receipts, const Eng
       threads_(reading_threads()),
       metrics_(limits.metrics),
       queue_(limits.waiting, share_of(limits.waiting, limits.key_share)) {
-  count_pages();  // whoever sees that the server is ready sees its pages
+  count_pages();  // a client that sees that the server is ready sees its pages
   thread_ = std::thread([this] { run(); });
 }
 
