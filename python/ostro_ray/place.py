@@ -1,5 +1,5 @@
 """The actor on a node: it runs one process, a worker or a step of a lab, and passes on what that prints. Ray carries this
-class to the nodes by value (worker.py, step.py), with sealed.py, so this package need not be installed there; it must import no more of it."""
+class to the nodes by value (worker.py, step.py), so this package need not be installed there; it must not import it."""
 
 import ctypes
 import os
@@ -9,8 +9,6 @@ import socket
 import subprocess
 import tempfile
 import time
-
-from ostro_ray.sealed import Key, SealError
 
 _LONGEST_LINE = 2000  # characters
 _LINES_A_SECOND = 100  # of one worker
@@ -77,7 +75,6 @@ class Place:
     def __init__(self):
         self._process = None
         self._raylet = os.getppid()
-        self._key = Key()
 
     def _check_raylet(self):
         """Ends this process, and with it the worker, when the node's raylet is dead: Ray then takes the node for lost,
@@ -87,12 +84,8 @@ class Place:
                 self._process.kill()
             os._exit(1)
 
-    def key(self):
-        """The public half of the key with which the variables in the spec of run() are sealed."""
-        return self._key.public
-
-    def run(self, spec):
-        """Runs the process, and yields what happens: ("place", {...}), ("started", pid), ("stdout" or "stderr", lines),
+    def run(self, spec, variables):
+        """Runs the process, with these variables beside those of this one, and yields what happens: ("place", {...}), ("started", pid), ("stdout" or "stderr", lines),
         ("exit", code; negative: the signal), or ("failed", text) when the program cannot be started."""
         import ray
         address = ray.util.get_node_ip_address()
@@ -100,9 +93,9 @@ class Place:
                          "node": ray.get_runtime_context().get_node_id()})
         with tempfile.TemporaryDirectory(prefix="ostro-") as folder:
             try:
-                self._process = self._start(_words(spec, address, folder), spec)
-            except (OSError, SealError) as error:
-                yield ("failed", f"{spec['program']}: {getattr(error, 'strerror', None) or error}")
+                self._process = self._start(_words(spec, address, folder), spec, variables)
+            except OSError as error:
+                yield ("failed", f"{spec['program']}: {error.strerror}")
                 return
             yield ("started", self._process.pid)
             streams = [_Stream("stdout", self._process.stdout), _Stream("stderr", self._process.stderr)]
@@ -123,7 +116,7 @@ class Place:
                 time.sleep(0.01)
             yield ("exit", self._process.returncode)
 
-    def _start(self, words, spec):
+    def _start(self, words, spec, variables):
         libc, parent = ctypes.CDLL(None), os.getpid()
 
         def dies_with_actor():
@@ -137,7 +130,7 @@ class Place:
 
         folder = spec["folder"] if os.path.isdir(spec["folder"]) else None
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                cwd=folder, env=os.environ | self._key.open(spec["sealed"]), preexec_fn=dies_with_actor,
+                                cwd=folder, env=os.environ | variables, preexec_fn=dies_with_actor,
                                 start_new_session=True)
 
     def signal(self, number):

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-from ostro_ray import cluster, output, place, processes, sealed
+from ostro_ray import cluster, output, place, processes
 
 LOST = 3  # exit status
 LOOK = 0.5  # seconds
@@ -50,15 +50,13 @@ async def follow(args):
     options, need = cluster.request(args.cpus, args.resources)
     if cluster.capacity(need, set()) == 0:
         raise NoPlace("no node of the Ray cluster is large enough: " + cluster.room_text(need, "a step"))
-    for module in (place, sealed):
-        ray.cloudpickle.register_pickle_by_value(module)
+    ray.cloudpickle.register_pickle_by_value(place)
     actor = ray.remote(place.Place).options(max_restarts=0, max_concurrency=2, scheduling_strategy="SPREAD", **options).remote()
     spec = {"program": args.program, "command": ["lab", "step", args.task], "folder": os.getcwd()}
     where, last, told = None, [], False
     stop = os.path.join(os.path.dirname(args.task), "stop")
     try:
-        spec["sealed"] = sealed.seal(await _key(actor, stop), environment(args))
-        stream = actor.run.options(num_returns="streaming").remote(spec)
+        stream = actor.run.options(num_returns="streaming").remote(spec, environment(args))
         async for kind, value in _with_looks(stream):
             if kind == "look":
                 if not where and os.path.exists(stop):  # nobody else reads it yet
@@ -87,15 +85,6 @@ async def follow(args):
         return LOST, f"the actor{' on node ' + where['address'] if where else ''} is lost ({type(error).__name__}: {first})"
     finally:
         ray.kill(actor, no_restart=True)
-
-
-async def _key(actor, stop):
-    """The actor's, once it has a place."""
-    asked = asyncio.ensure_future(actor.key.remote())
-    while not (await asyncio.wait([asked], timeout=LOOK))[0]:
-        if os.path.exists(stop):
-            raise Unwanted
-    return asked.result()
 
 
 async def _with_looks(stream):

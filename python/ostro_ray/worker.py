@@ -6,7 +6,7 @@ import time
 import ray
 from ray import exceptions
 
-from ostro_ray import place, sealed
+from ostro_ray import place
 from ostro_ray.output import say, tell
 
 INTERRUPTED, LOST_PLACE, LEFT = 75, 76, 77  # exit statuses (`ostro --help`)
@@ -32,8 +32,7 @@ class Failed(Exception):
 class Worker:
     def __init__(self, coordinator, options):
         # By value: the nodes need not have this package.
-        for module in (place, sealed):
-            ray.cloudpickle.register_pickle_by_value(module)
+        ray.cloudpickle.register_pickle_by_value(place)
         self._actor = ray.remote(place.Place).options(
             max_restarts=0, max_concurrency=2, **options).remote()
         self._coordinator = coordinator
@@ -74,10 +73,10 @@ class Worker:
         ray.kill(self._actor, no_restart=True)
 
     async def follow(self, spec, variables):
-        """Passes on what it prints, until it ends by itself: its exit status. `variables` are of its environment; Ray carries them sealed."""
+        """Passes on what it prints, until it ends by itself: its exit status. `variables` are of its environment. They are an argument of a method, of
+        their own: what an actor is made with stays in a table of Ray's, and an argument that is long goes through files in its store."""
         try:
-            spec = spec | {"sealed": sealed.seal(await self._actor.key.remote(), variables)}
-            async for reference in self._actor.run.options(num_returns="streaming").remote(spec):
+            async for reference in self._actor.run.options(num_returns="streaming").remote(spec, variables):
                 kind, value = await reference
                 if kind == "exit":
                     return self._judge(value)

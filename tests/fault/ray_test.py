@@ -33,7 +33,7 @@ try:
     os.environ["RAY_agent_register_timeout_ms"] = "300000"
     import ray._private.services
     from ray._common.utils import get_default_ray_temp_dir
-    from ray._raylet import GcsClient
+    from ray._raylet import GcsClient, GcsClientOptions, GlobalStateAccessor
     from ray.cluster_utils import Cluster
     from ray.core.generated import autoscaler_pb2
 except ImportError as missing:
@@ -197,8 +197,8 @@ def check_faults(place, cluster, nodes, rng, reference, of_ray):
                 looked = True
                 given = [pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in workers_of("faults")]
                 check(given and all(SECRET.encode() in text and KEY.encode() in text for text in given), "the workers have no secret")
-                shown = secrets_shown(cluster, of_ray)
-                check(not shown, f"the secret is shown: {shown}")
+                found = shown(cluster, of_ray, (SECRET, KEY))
+                check(not found, f"the secret is shown: {found}")
             inject()
         text = launch.end()
     finally:
@@ -242,34 +242,42 @@ def check_chaos(place, cluster, nodes, rng, faults, log):
 SECRET, KEY = "the secret of this job, which is long", "an access key of this test"
 
 
-def check_sealed():
-    """What a launcher gives to Ray for a worker has no secret in it, and opens with the actor's key alone."""
-    sys.path.insert(0, str(ROOT / "python"))
-    from ostro_ray import sealed
-    variables = {"OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": KEY, "OSTRO_TEXT": "\u00e4" * 100}
-    actor, stranger = sealed.Key(), sealed.Key()
-    other, content, tag = sealed.seal(actor.public, variables)
-    check(actor.open((other, content, tag)) == variables, "the variables are others")
-    given = ray.cloudpickle.dumps((actor.public, other, content, tag))
-    check(SECRET.encode() not in given and KEY.encode() not in given, "the secret is in what Ray gets")
-    check(sealed.seal(actor.public, variables)[1] != content, "two texts have one key")
-    turned = bytes([content[0] ^ 1]) + content[1:]
-    for key, wrong in ((stranger, (other, content, tag)), (actor, (other, turned, tag)), (actor, (1, content, tag)), (actor, (sealed._P - 1, content, tag))):
-        try:
-            key.open(wrong)
-        except sealed.SealError:
-            continue
-        check(False, f"{wrong[0]:x}: what was not sealed for it opens")
-
-
-def secrets_shown(cluster, folder):
-    """Where Ray keeps or shows the secret or the key: in its own files, in its tables, in the arguments of a process."""
-    words = (SECRET.encode(), KEY.encode())
-    found = [str(path) for path in folder.rglob("*") if path.is_file() and any(word in path.read_bytes() for word in words)]
+def shown(cluster, folder, words):
+    """Where Ray keeps or shows one of the words: in its own files, in its tables, in the arguments of a process."""
+    found = [str(path) for path in folder.rglob("*") if path.is_file() and any(word.encode() in path.read_bytes() for word in words)]
     gcs = GcsClient(address=cluster.address)
     kept = [gcs.internal_kv_get(key, namespace) or b"" for namespace in (None, b"fun", b"cls", b"job") for key in gcs.internal_kv_keys(b"", namespace)]
-    found += ["a table of Ray's"] if any(word in value for value in kept for word in words) else []
-    return found + [f"process {pid}" for pid in processes_with(lambda found: any(word.decode() in " ".join(found) for word in words))]
+    tables = GlobalStateAccessor(GcsClientOptions.create(cluster.address, None, allow_cluster_id_nil=True, fetch_cluster_id_if_nil=False))
+    tables.connect()
+    try:
+        kept += [row for table in (tables.get_actor_table(None, None), tables.get_task_events(), tables.get_worker_table()) for row in table]
+    finally:
+        tables.disconnect()
+    found += ["a table of Ray's"] if any(word.encode() in value for value in kept for word in words) else []
+    return found + [f"process {pid}" for pid in processes_with(lambda found: any(word in " ".join(found) for word in words))]
+
+
+def check_shown(cluster, folder):
+    """The control: what the definition of an actor has is in a table, and what it prints in a file; what a method gets is in neither."""
+    in_table, in_file, nowhere = (f"a marker of this test, {number}" for number in range(3))
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    try:
+        class Shows:
+            kept = in_table
+
+            def run(self, told, hidden):
+                print("".join(reversed(told)), flush=True)
+                yield len(hidden)
+
+        actor = ray.remote(Shows).options(num_cpus=0).remote()
+        told = actor.run.options(num_returns="streaming").remote("".join(reversed(in_file)), nowhere)
+        check(ray.get(next(told)) == len(nowhere), "the actor has got something else")
+        wait_for(lambda: any(path.endswith(".out") for path in shown(cluster, folder, [in_file])))
+        check("a table of Ray's" in shown(cluster, folder, [in_table]), "what is in a table is not found there")
+        found = shown(cluster, folder, [nowhere])
+        check(not found, f"what a method gets is shown: {found}")
+    finally:
+        ray.shutdown()
 
 
 def processes_of(launch):
@@ -412,7 +420,7 @@ def main():
                 check_chaos(place, cluster, nodes, random.Random(seed), args.faults, log)
                 return
             rng = random.Random(seed)
-            check_sealed()
+            check_shown(cluster, pathlib.Path(of_ray))
             check_patience()
             check_errors(place, cluster)
             kinds = rng.sample(list(STOPS), len(STOPS) if full else 1)
