@@ -272,8 +272,9 @@ def check_found(place, expected):
             wait_for(lambda: kinds().count("joined") > number or processes[-1].poll() is not None)
         ended = lambda: any(p.poll() is not None for p in processes)  # noqa: E731
         wait_for(lambda: steps_of(place, name) >= HELD_AT - 1 or ended())
-        told = place.run(["status", str(place.top / "runs" / name)]).stdout
-        check(told.count("between slices") == 4 and kinds().count("slices") >= 1, f"no slices were found\n{told}\n{log.read_text()}")
+        status = lambda: place.run(["status", str(place.top / "runs" / name)]).stdout  # noqa: E731
+        wait_for(lambda: status().count("between slices") == 4 or ended())  # workers tell it now and then
+        check(not ended() and kinds().count("slices") >= 1, f"no slices were found\n{status()}\n{log.read_text()}")
         events = (place.top / "runs" / name / "events.jsonl").read_text()
         check(re.search(r"2 slices by measured rates: measured-\d+\.1 \(.*\), measured-\d+\.2 \(.*\); links inside have .*; links between have", events), events)
         measured = kinds().count("slices")  # more than once, if workers came slowly

@@ -218,7 +218,8 @@ def check_store(place, slurm, options):
         slurm.says("job 2 runs on node2")
         (folder,) = jobs.iterdir()
         check(folder.name.startswith("ostro-stored-"), folder)
-        check({p.name for p in folder.iterdir()} >= {"job.sh", "worker.sh", "environment", "launch.yaml", "1.out"}, list(folder.iterdir()))
+        wait_for(lambda: (folder / "1.out").exists())  # the job has begun
+        check({p.name for p in folder.iterdir()} >= {"job.sh", "worker.sh", "environment", "launch.yaml"}, list(folder.iterdir()))
         for path in folder.iterdir():
             has = SECRET in path.read_text() or key in path.read_text()
             check(has == (path.name == "environment"), f"{path}: who has the keys")

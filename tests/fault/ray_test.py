@@ -249,10 +249,7 @@ def shown(cluster, folder, words):
     kept = [gcs.internal_kv_get(key, namespace) or b"" for namespace in (None, b"fun", b"cls", b"job") for key in gcs.internal_kv_keys(b"", namespace)]
     tables = GlobalStateAccessor(GcsClientOptions.create(cluster.address, None, allow_cluster_id_nil=True, fetch_cluster_id_if_nil=False))
     tables.connect()
-    try:
-        kept += [row for table in (tables.get_actor_table(None, None), tables.get_task_events(), tables.get_worker_table()) for row in table]
-    finally:
-        tables.disconnect()
+    kept += [row for table in (tables.get_actor_table(None, None), tables.get_task_events(), tables.get_worker_table()) for row in table]
     found += ["a table of Ray's"] if any(word.encode() in value for value in kept for word in words) else []
     return found + [f"process {pid}" for pid in processes_with(lambda found: any(word in " ".join(found) for word in words))]
 

@@ -317,7 +317,7 @@ class Test:
     def refused(self):
         status, out, err = self.w.run("launch", "slurm", "--nodes", "1:1", "--dry_run", "--config", self.config("slurm"),
                                       env=self.env)
-        check(status != 0 and "is in an object store; ostro launch slurm keeps" in err, f"status {status}\n{out}{err}")
+        check(status != 0 and "is in an object store, where Slurm can neither read scripts" in err and "--jobs" in err, f"status {status}\n{out}{err}")
 
     def workers(self):
         """Two processes write one checkpoint, and share nothing else; a second coordinator is refused."""

@@ -148,11 +148,13 @@ Result<std::string> write_manifests(KubernetesCall call, train::TrainConfig conf
   if (job.mount.starts_with('/')) job.mount = io::absolute_path(job.mount);
   RETURN_IF_ERROR(check(call, config));
   ASSIGN_OR_RETURN(job.slices, slices_of(call));
-  if (job.claim.empty()) job.mount = kOwnVolume;
-  // Where the command is typed on the volume, relative paths mean the same in the pods.
+  // Where the command is typed on the volume, relative paths mean the same in the pods. Their own volume is
+  // no folder of this machine.
   std::error_code error;
   job.folder = std::filesystem::current_path(error).string();
-  if (error || !is_below(job.folder, job.mount)) job.folder = job.mount;
+  const bool is_shared = !job.claim.empty() && !error && is_below(job.folder, job.mount);
+  if (job.claim.empty()) job.mount = kOwnVolume;
+  if (!is_shared) job.folder = job.mount;
   config.trainer.metrics_listen =
       host_and_port(job.ipv6 ? "::" : "0.0.0.0", static_cast<int>(job.metrics_port));
   job.config = kept_config_text(config);
