@@ -23,6 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from workers_matrix import kill_all  # noqa: E402
 from workers_test import Place  # noqa: E402
 
 GOAL = 0.9
@@ -95,10 +96,7 @@ class Spot:
             raise RuntimeError(f"exit codes {codes}\n{self.log.read_text()[-4000:]}")
 
     def end(self):
-        for process in (self.coordinator, *(worker for worker, _ in self.workers)):
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+        kill_all([self.coordinator, *(worker for worker, _ in self.workers)])
 
 
 def disturbed(spot, sizes, args, say):

@@ -27,6 +27,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from slow_link import Link  # noqa: E402
+from workers_matrix import kill_all  # noqa: E402
 from workers_test import Place  # noqa: E402
 
 OPTIONS = ["--model.hidden_dim", "128", "--model.intermediate_dim", "512", "--trainer.mp", "f32",
@@ -62,10 +63,7 @@ def train(place, name, mbit, workers, slices, options):
         after, rows = link.bytes(), steps()
         children[0].wait()
     finally:
-        for child in children:
-            if child.poll() is None:
-                child.kill()
-                child.wait()
+        kill_all(children)
         link.remove()
     if any(child.returncode != 0 for child in children):
         sys.exit(f"{name}: exit codes {[child.returncode for child in children]}")

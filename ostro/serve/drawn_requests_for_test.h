@@ -1,4 +1,4 @@
-// drawn_asks, wrong_together, ForwardingRunner: drawn requests, each of which has to get among others what it
+// drawn_asks, wrong_together, KeptRunner: drawn requests, each of which has to get among others what it
 // gets alone.
 #pragma once
 
@@ -12,40 +12,13 @@
 
 #include "ostro/base/test_size.h"
 #include "ostro/serve/engine_for_test.h"
+#include "ostro/serve/model/forwarding_runner.h"
 
 namespace ostro::serve {
 
 // Which beginnings of texts a runner gives: those that it keeps, none, or, by a fault, those of the text
 // before.
 enum class Kept { kOwn, kNone, kOfTextBefore };
-
-// A runner that does what another one does; faults and probes of tests derive from it.
-class ForwardingRunner : public infer::RowRunner {
- public:
-  explicit ForwardingRunner(std::unique_ptr<infer::RowRunner> inner) : inner_(std::move(inner)) {}
-
-  const infer::RowLimits& limits() const override { return inner_->limits(); }
-  int64_t width() const override { return inner_->width(); }
-  Status prepare() override { return inner_->prepare(); }
-  Result<std::string> program_hash() override { return inner_->program_hash(); }
-  Result<int64_t> open() override { return inner_->open(); }
-  void close(int64_t sequence) override { inner_->close(sequence); }
-  int64_t length(int64_t sequence) const override { return inner_->length(sequence); }
-  bool has_room(std::span<const infer::RowChunk> chunks, int64_t tokens) const override {
-    return inner_->has_room(chunks, tokens);
-  }
-  infer::CacheFacts cache_facts() const override { return inner_->cache_facts(); }
-  int64_t reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) override {
-    return inner_->reuse(sequence, tokens, owner);
-  }
-  Status copy(int64_t from, int64_t to, int64_t count) override { return inner_->copy(from, to, count); }
-  Result<runtime::Buffer> step(std::span<const infer::RowChunk> chunks) override {
-    return inner_->step(chunks);
-  }
-
- private:
-  std::unique_ptr<infer::RowRunner> inner_;
-};
 
 class KeptRunner final : public ForwardingRunner {
  public:

@@ -29,7 +29,7 @@ import tempfile
 
 from program import check
 from slow_link import Link
-from workers_matrix import TENSOR, launch_mixed
+from workers_matrix import TENSOR, kill_all, launch_mixed
 from workers_test import Gate, PRECISIONS, Place, steps_of, wait_for
 
 HELD_AT = 6  # steps
@@ -171,10 +171,7 @@ def over_links(place, run, slices, settings, options, mbit):
             start(side, ["worker", "--coordinator", f"{link.address(0)}:4711", "--bind", link.address(side)], setting)
         codes = [p.wait(timeout=600) for p in processes]
     finally:
-        for p in processes:
-            if p.poll() is None:
-                p.kill()
-                p.wait()
+        kill_all(processes)
         link.remove()
     check(not any(codes), f"{run}: exit codes {codes}\n{log.read_text()}")
     return place.chain(run)
@@ -289,10 +286,7 @@ def check_found(place, expected):
         check(kinds().count("slices") == measured, f"the successor of a worker was measured\n{log.read_text()}")
         check(place.chain(name) == expected, f"slices that were found: another chain\n{log.read_text()}")
     finally:
-        for p in processes:
-            if p.poll() is None:
-                p.kill()
-                p.wait()
+        kill_all(processes)
         link.remove()
     print("two slices behind a slow link were found by measuring: the same chain", flush=True)
 

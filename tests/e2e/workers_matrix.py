@@ -41,6 +41,13 @@ THREADS = ("1", "2", "mixed")
 ISAS = ("generic", "avx2", "avx512", "avx512bf16", "amx")
 
 
+def kill_all(processes):
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
 def usable_isas(place):
     """The instruction sets that this machine runs."""
     usable = []
@@ -121,10 +128,7 @@ def launch_mixed(place, run, settings, options):
             start(["worker", "--coordinator", f"127.0.0.1:{port}", *words], env, log)
         codes = [p.wait(timeout=300) for p in processes]
     finally:
-        for p in processes:
-            if p.poll() is None:
-                p.kill()
-                p.wait()
+        kill_all(processes)
     if any(codes):
         raise OSError(f"{run}: exit codes {codes}\n{log.read_text()}")
     return place.chain(run)

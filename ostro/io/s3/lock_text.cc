@@ -9,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "ostro/base/host_name.h"
+
 namespace ostro::io {
 namespace {
 
@@ -21,12 +23,8 @@ std::string content_of(const std::string& path) {
 
 // "BOOT/SPACE/": of processes with the same prefix this one sees each.
 std::string here() {
-  std::string boot = content_of("/proc/sys/kernel/random/boot_id");
-  while (boot.ends_with('\n')) boot.pop_back();
-  char space[64] = "";
-  const ssize_t size = ::readlink("/proc/self/ns/pid", space, sizeof space - 1);
-  if (boot.empty() || size <= 0) return "";
-  return fmt::format("{}/{}/", boot, std::string(space, static_cast<size_t>(size)));
+  const std::string boot = boot_id(), space = own_namespace("pid");
+  return boot.empty() || space.empty() ? "" : fmt::format("{}/{}/", boot, space);
 }
 
 // When process `pid` began, in ticks since the boot; "" if there is none. It is the 22nd word of its stat,

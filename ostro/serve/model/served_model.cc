@@ -6,7 +6,6 @@
 #include "ostro/base/machine.h"
 #include "ostro/base/sha256.h"
 #include "ostro/config/utf8.h"
-#include "ostro/infer/decode_program.h"
 #include "ostro/infer/generate.h"
 #include "ostro/serve/model/adapter_rows.h"
 #include "ostro/serve/model/shared_rows.h"
@@ -78,19 +77,13 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
       });
 }
 
-// A model whose sequences go through `rows`, with this adapter of them. `program`: of the model alone; empty:
-// it is not known.
+// A model whose sequences go through `rows`, with this adapter of them. `program`: of the model alone.
 Result<std::unique_ptr<ServedModel>> served_by_rows(
     const Context& context, std::shared_ptr<runtime::Engine> engine, trained::LoadedModel loaded,
     const std::string& checkpoint, const trained::UseOptions& use,
-    const std::shared_ptr<infer::LayerRows>& rows, int32_t adapter, std::string program) {
+    const std::shared_ptr<infer::LayerRows>& rows, int32_t adapter, const std::string& program) {
   return served_by(context, std::move(engine), std::move(loaded), checkpoint, use,
-                   [&](ServedModel& out, trained::LoadedModel& model,
-                       const numerics::LeafTable& leaves) mutable -> Status {
-                     if (program.empty()) {
-                       ASSIGN_OR_RETURN(
-                           program, infer::forward_hash(model.functions, rows->limits().positions, leaves));
-                     }
+                   [&](ServedModel& out, trained::LoadedModel&, const numerics::LeafTable&) -> Status {
                      out.runner = std::make_unique<AdapterRows>(rows, adapter, program);
                      out.rows = rows;
                      return {};
@@ -137,16 +130,15 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
   }
   std::vector<std::unique_ptr<ServedModel>> out(1 + with.size());
   for (const RowGroup& group : groups) {
-    if (group.with.size() + (group.has_base ? 1 : 0) < 2) continue;
+    if (group.with.size() + (group.base ? 1 : 0) < 2) continue;
     std::vector<trained::LoadedModel*> members;
     for (const size_t i : group.with) members.push_back(&with[i]);
     ASSIGN_OR_RETURN(const auto rows, shared_rows(members, *engine, limits_of(*members[0], running, pages)));
-    const auto served = [&](trained::LoadedModel& model, int32_t adapter, std::string program) {
-      return served_by_rows(context, engine, std::move(model), checkpoint, use, rows, adapter,
-                            std::move(program));
+    const auto served = [&](trained::LoadedModel& model, int32_t adapter, const std::string& program) {
+      return served_by_rows(context, engine, std::move(model), checkpoint, use, rows, adapter, program);
     };
-    if (group.has_base) {
-      ASSIGN_OR_RETURN(out[0], served(base, infer::LayerRows::kNoAdapter, ""));
+    if (group.base) {
+      ASSIGN_OR_RETURN(out[0], served(base, infer::LayerRows::kNoAdapter, *group.base));
     }
     for (size_t k = 0; k < group.with.size(); ++k) {
       ASSIGN_OR_RETURN(out[1 + group.with[k]], served(*members[k], static_cast<int32_t>(k), group.program));

@@ -49,7 +49,7 @@ Result<std::vector<RowGroup>> row_groups(const LoadedModel& base, std::span<cons
   for (size_t i = 0; i < with.size(); ++i) {
     ASSIGN_OR_RETURN(const std::string program, program_of(with[i], with[i].functions));
     const auto [at, is_new] = groups.try_emplace(program, out.size());
-    if (is_new) out.push_back({.program = program});
+    if (is_new) out.push_back({{}, program, {}});
     out[at->second].with.push_back(i);
   }
   ASSIGN_OR_RETURN(const std::string bare, bare_program(base));
@@ -57,7 +57,7 @@ Result<std::vector<RowGroup>> row_groups(const LoadedModel& base, std::span<cons
     const LoadedModel& one = with[group.with[0]];
     ASSIGN_OR_RETURN(const std::string program, bare_program(one));
     if (program != bare || !reads_the_same(base, one)) continue;
-    group.has_base = true;
+    ASSIGN_OR_RETURN(group.base, program_of(base, base.functions));
     break;
   }
   return out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,9 +15,9 @@ namespace ostro::serve {
 
 // Models that one runner can have.
 struct RowGroup {
-  bool has_base = false;
-  std::vector<size_t> with;  // places among the models with adapters, in order
-  std::string program;       // infer::forward_hash of each of them alone
+  std::vector<size_t> with;         // places among the models with adapters, in order
+  std::string program;              // infer::forward_hash of each of them alone
+  std::optional<std::string> base;  // that of the base, if it is in the group
 };
 
 // The groups of these models, which are those of with_adapter after share_parameters. Adapters are in one
