@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/slices.py --ostro PROGRAM [--parts levels overlap] [--workers 2] [--rates 1000 100 10] [--steps 12]: two slices with a
+"""bench/slices.py --ostro PROGRAM [--parts levels overlap] [--workers 2] [--rates 1000 inner/100 100 10] [--steps 12]: two slices with a
 slow link between them.
 
 Needs root: each slice is a network namespace with its own workers; the two are joined by a link that Linux's token bucket
@@ -10,7 +10,8 @@ workers that have none, so that all exchange with all. Prints for each the media
 link a step (counted by the kernel, with headers), and what `--dry_run` said before.
 overlap: one worker in each slice, with one leaf each, of a deeper model. Prints for each rate the median time of a step
 with trainer.mesh.slice_overlap and without, beside the larger of computing (a step without a limit of the link) and of what
-the bytes of one direction take, as `--dry_run` says them before."""
+the bytes of one direction take, as `--dry_run` says them before. It begins with the rate of a connection inside this machine, which stands for a
+link inside a slice, and takes one hundredth of it, where `--rates` says `inner/100`."""
 
 import argparse
 import json
@@ -18,10 +19,12 @@ import os
 import pathlib
 import random
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -70,6 +73,32 @@ def train(place, name, mbit, workers, slices, options):
     return statistics.median(row["throughput/step_seconds"] for row in rows[at:]), (after - before) / (len(rows) - at)
 
 
+def inner_mbit(seconds=2.0, piece=1 << 20):
+    """Mbit/s that one connection carries inside this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as sender:
+        receiver, _ = server.accept()
+        taken = []
+
+        def take():
+            memory, count = bytearray(piece), 0
+            while got := receiver.recv_into(memory):
+                count += got
+            taken.append(count)
+        reader = threading.Thread(target=take)
+        reader.start()
+        begin, memory = time.monotonic(), bytes(piece)
+        while time.monotonic() - begin < seconds:
+            sender.sendall(memory)
+        sender.shutdown(socket.SHUT_WR)
+        reader.join()
+        receiver.close()
+        return taken[0] * 8 / 1e6 / (time.monotonic() - begin)
+
+
+def rate_of(text, inner):
+    return round(inner / 100, 1) if text == "inner/100" else float(text)
+
+
 def said_before(place, workers, options):
     told = place.run(["train", "--dry_run", *place.words("planned", options)],
                      {"OSTRO_SIM_WORKERS": str(2 * workers), "OSTRO_SIM_SLICES": f"{workers}:{workers}"}).stdout
@@ -83,7 +112,7 @@ def levels(place, args):
         expected = place.train(f"alone-{copies}", options, seconds=600)
         said = said_before(place, args.workers, options)
         print(f"state_replicas {copies}: {said / 1e6:.2f} MB a step between slices are said before", flush=True)
-        for mbit in args.rates:
+        for mbit in args.limits:
             for slices in random.sample([True, False], 2):
                 name = f"run-{copies}-{mbit:g}-{slices}"
                 seconds, sent = train(place, name, mbit, args.workers, slices, options)
@@ -99,7 +128,7 @@ def overlap(place, args):
     expected = place.train("alone-deep", options, seconds=900)
     each_way = said_before(place, 1, options) / 2
     seconds = {}
-    for mbit in [None, *args.rates]:
+    for mbit in [None, *args.limits]:
         for beside in random.sample([True, False], 2):
             name = f"deep-{mbit}-{beside}"
             seconds[mbit, beside], sent = train(place, name, mbit, 1, True,
@@ -124,9 +153,12 @@ def main():
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rows", type=int, default=8, help="of a leaf, in the part overlap")
     parser.add_argument("--layers", type=int, default=12, help="of the model, in the part overlap")
-    parser.add_argument("--rates", type=float, nargs="+", default=[1000, 100, 10])
+    parser.add_argument("--rates", nargs="+", default=["1000", "inner/100", "100", "10"], help="Mbit/s, or inner/100")
     parser.add_argument("--steps", type=int, default=12)
     args = parser.parse_args()
+    inner = inner_mbit()
+    args.limits = [rate_of(text, inner) for text in args.rates]
+    print(f"a connection inside this machine carries {inner / 1000:.1f} Gbit/s; one hundredth of it is {inner / 100:.0f} Mbit/s", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
         for part in args.parts:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""bench/unequal.py --ostro PROGRAM [--slow 1 2 4] [--leaves 28] [--steps 24]: workers of unequal speed, with even shares of leaves and
+"""bench/unequal.py --ostro PROGRAM [--slow 2 4 8] [--leaves 28] [--steps 24]: workers of unequal speed, with even shares of leaves and
 with shares by measured speed (trainer.shares).
 
 `--slow` are the workers: one that takes 4 times as long as it computes for a leaf sleeps for three quarters of the time
-(OSTRO_SIM_SLOW=RANK:x4). Each has one thread. First each worker trains alone, then all together. Prints leaves a second, for all together
+(OSTRO_SIM_SLOW=RANK:x4). Each has one thread. By default the speeds are 1 : 2 : 4 and even the fastest sleeps for half of its time, so
+that the three of them never need more than two cores: workers that share a core say nothing about workers that have their own. First each worker trains alone, then all together. Prints leaves a second, for all together
 also as a share of the sum of the rates alone; then a run in whose middle the fastest worker becomes as slow as the slowest, and
 what its events say. Figures are medians over the steps after shares have settled (half of them). All chains must be that of `ostro train`."""
 
@@ -52,7 +53,7 @@ def train(place, name, slow, options, expected):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    parser.add_argument("--slow", type=float, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--slow", type=float, nargs="+", default=[2, 4, 8])
     parser.add_argument("--leaves", type=int, default=28)
     parser.add_argument("--steps", type=int, default=24)
     args = parser.parse_args()

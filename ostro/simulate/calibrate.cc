@@ -22,8 +22,10 @@ using Clock = std::chrono::steady_clock;
 using runtime::Buffer;
 
 constexpr int kTurns = 5;
-constexpr int64_t kMembers = 8;  // that send small messages
-constexpr int kSmallExchanges = 300;
+// How many send small messages: as many as share a machine, because a message costs more where many wait for
+// a core.
+constexpr int64_t kLeastMembers = 8, kMostMembers = 64;
+constexpr int64_t kSmallMessages = 16'800;
 constexpr size_t kLargeBytes = size_t{32} << 20U;
 constexpr double kLeast = 1e-9;  // seconds: a measured time is not 0, which means "not measured"
 
@@ -193,9 +195,13 @@ Result<SimulateOptions> calibrate(const RunModel& model, runtime::Engine& engine
   RETURN_IF_ERROR(measure_programs(model, engine, options));
   ASSIGN_OR_RETURN(const double large, exchange_seconds(2, kLargeBytes, kTurns));
   options.loopback_gbytes = static_cast<double>(kLargeBytes) / large / kGiga;
-  ASSIGN_OR_RETURN(const double small, exchange_seconds(kMembers, sizeof(double), kSmallExchanges));
-  const double cores = std::min<double>(kMembers, std::max(1U, std::thread::hardware_concurrency()));
-  options.message_us = small * cores / static_cast<double>(kMembers * (kMembers - 1)) / kMicro;
+  const int64_t members = std::clamp(options.hosts_per_machine, kLeastMembers, kMostMembers);
+  const int64_t messages = members * (members - 1);  // in an exchange
+  ASSIGN_OR_RETURN(const double small,
+                   exchange_seconds(members, sizeof(double), static_cast<int>(kSmallMessages / messages)));
+  const double cores =
+      std::min<double>(static_cast<double>(members), std::max(1U, std::thread::hardware_concurrency()));
+  options.message_us = small * cores / static_cast<double>(messages) / kMicro;
   return options;
 }
 

@@ -41,6 +41,10 @@ Traffic traffic_of(const train::Sent& sent, const fleet::WorkerPlan& plan, int64
     if (sent.between > 0 && sent.between < sent.bytes) t.exchanges = 2;
     return t;
   }
+  if (sent.what == fleet::kWordOfNewCells) {  // a message in each round, and each round needs the one before
+    t.messages = t.exchanges = sent.times;
+    return t;
+  }
   const bool collective = sent.what.find(" over ") != std::string::npos;
   if (collective) t.exchanges = sent.times;
   t.messages = t.exchanges * ((collective ? peers_of(sent.what, plan.leaf_mesh(), plan.leaf_rank(rank))

@@ -85,7 +85,7 @@ double slow_leaf(int64_t step, int64_t rank, Seconds took) {
   std::this_thread::sleep_for(slow->lasts ? *slow->lasts - took : took * (slow->factor - 1));
   pulse_beat();
   if (slow->lasts) return slow->lasts->count();
-  return (took + (std::chrono::steady_clock::now() - begin)).count();
+  return (took + Seconds(std::chrono::steady_clock::now() - begin)).count();
 }
 
 }  // namespace ostro

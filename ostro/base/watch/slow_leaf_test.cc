@@ -41,6 +41,7 @@ TEST_CASE("slow leaves: the worker really waits, and a factor is measured") {
     const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
     CHECK(waited.count() >= (how[2] == 'x' ? 0.02 : 0.01));
     CHECK(counts >= (how[2] == 'x' ? 0.03 : 0.02));
+    CHECK(counts <= 2 * took.count() + waited.count());  // in seconds
   }
   ::unsetenv("OSTRO_SIM_SLOW");
 }

@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "ostro/fleet/cells/save_cells.h"
-#include "ostro/fleet/exchange/messages.h"
+#include "ostro/fleet/exchange/gather_all.h"
 
 namespace ostro::fleet {
 namespace {
@@ -27,14 +26,11 @@ std::vector<size_t> first_cells(const std::vector<checkpoint::TensorSpec>& tenso
 
 Result<CellSnapshot> deal_again(runtime::Collectives& c, int64_t step, const CellSnapshot* mine) {
   if (mine != nullptr && mine->info.step != step) mine = nullptr;  // left over from another leader
-  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
   const std::vector<size_t> first = first_cells(mine == nullptr ? decltype(mine->tensors)() : mine->tensors);
   Bytes message;
   append_value(message,
                mine == nullptr ? Having() : Having{mine->info.step, static_cast<int64_t>(first.back())});
-  ASSIGN_OR_RETURN(const std::vector<Bytes> heads,
-                   exchange(c, everyone, message, std::vector<size_t>(everyone.size(), message.size())));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> heads, gather_all(c, message));
   std::vector<Having> have;
   for (const Bytes& head : heads) have.push_back(Reader(head).value<Having>());
   const Having newest = *std::max_element(have.begin(), have.end(),
@@ -50,7 +46,7 @@ Result<CellSnapshot> deal_again(runtime::Collectives& c, int64_t step, const Cel
       for (const CellData& cell : *list) map[number(cell)] = std::byte{1};
   std::vector<size_t> expected;
   for (const Having& h : have) expected.push_back(h.step == newest.step ? static_cast<size_t>(h.cells) : 0);
-  ASSIGN_OR_RETURN(const std::vector<Bytes> maps, exchange(c, everyone, map, expected));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> maps, gather_all(c, map, expected));
   std::vector<int64_t> writer(static_cast<size_t>(newest.cells), -1);
   for (size_t rank = maps.size(); rank-- > 0;)
     for (size_t i = 0; i < maps[rank].size(); ++i)

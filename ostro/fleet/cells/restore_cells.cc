@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ostro/fleet/cells/cell_boxes.h"
-#include "ostro/fleet/exchange/messages.h"
+#include "ostro/fleet/exchange/gather_all.h"
 #include "ostro/train/step/snapshot.h"
 
 namespace ostro::fleet {
@@ -71,17 +71,14 @@ bool is_final(const Error& error) {
 // Joins the workers' verdicts and fingerprints; every worker comes to the same result.
 Result<train::CellsRead> agree(const WorkerPlan& plan, runtime::Collectives& c, const std::string& path,
                                const CellVerdict& mine, const std::vector<Fingerprint>& prints) {
-  std::vector<int64_t> everyone;
-  for (int64_t rank = 0; rank < c.size(); ++rank) everyone.push_back(rank);
   Bytes message;
   append_value(message, mine);
   for (size_t k = 0; k < plan.n; ++k) append_value(message, k < prints.size() ? prints[k] : Fingerprint());
-  const std::vector<size_t> expected(everyone.size(), message.size());
-  ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, everyone, message, expected));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> received, gather_all(c, message));
   train::CellsRead out;
   std::vector<Fingerprint> sums(plan.n);
   std::string name;
-  for (const int64_t rank : everyone) {
+  for (int64_t rank = 0; rank < c.size(); ++rank) {
     Reader reader(received[static_cast<size_t>(rank)]);
     const auto verdict = reader.value<CellVerdict>();
     const auto where = [&] { return fmt::format("worker {}", rank); };

@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/fleet/cells/cell_boxes.h"
 #include "ostro/fleet/cells/save_cells.h"
-#include "ostro/fleet/exchange/messages.h"
+#include "ostro/fleet/exchange/gather_all.h"
 #include "ostro/io/arrays/box.h"
 #include "ostro/runtime/collectives.h"
 #include "ostro/train/step/snapshot.h"
@@ -18,22 +17,19 @@ namespace {
 // Gives all workers the record of worker 0 about a state that is saved: its step and kind, the config, the
 // head of the chain. All workers call it.
 Status share_info(runtime::Collectives& c, checkpoint::Info& info) {
-  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
   std::string* const texts[] = {&info.numerics_version, &info.config, &info.chain_head, &info.measured};
   using Sizes = std::array<int64_t, 6>;
   Bytes mine, body;
   append_value(mine, Sizes{info.step, info.kind == checkpoint::Kind::kPermanent ? 1 : 0,
                            static_cast<int64_t>(texts[0]->size()), static_cast<int64_t>(texts[1]->size()),
                            static_cast<int64_t>(texts[2]->size()), static_cast<int64_t>(texts[3]->size())});
-  ASSIGN_OR_RETURN(const std::vector<Bytes> heads,
-                   exchange(c, everyone, mine, std::vector<size_t>(everyone.size(), mine.size())));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> heads, gather_all(c, mine));
   const auto sizes = Reader(heads[0]).value<Sizes>();
   if (c.rank() == 0)
     for (const std::string* text : texts) append(body, std::as_bytes(std::span(*text)));
-  std::vector<size_t> expected(everyone.size(), 0);
+  std::vector<size_t> expected(heads.size(), 0);
   expected[0] = static_cast<size_t>(sizes[2] + sizes[3] + sizes[4] + sizes[5]);
-  ASSIGN_OR_RETURN(const std::vector<Bytes> bodies, exchange(c, everyone, body, expected));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> bodies, gather_all(c, body, expected));
   Reader reader(bodies[0]);
   info.step = sizes[0];
   info.kind = sizes[1] != 0 ? checkpoint::Kind::kPermanent : checkpoint::Kind::kTemporary;

@@ -61,14 +61,4 @@ Result<Command> next_command(dist::Group& group) {
   return command;
 }
 
-Status barrier(runtime::Collectives& c) {
-  const std::vector<int64_t> others = all_but(c, c.rank());
-  const std::byte here{1};
-  std::vector<std::byte> there(others.size());
-  std::vector<std::span<std::byte>> receive;
-  for (std::byte& b : there) receive.emplace_back(&b, 1);
-  return c.exchange(others, std::vector<std::span<const std::byte>>(others.size(), std::span(&here, 1)),
-                    receive);
-}
-
 }  // namespace ostro::fleet

@@ -50,7 +50,4 @@ Result<Command> next_command(dist::Group& group);
 Status send_shares(dist::Group& group, const std::vector<int64_t>& counts);
 Result<LeafShares> receive_shares(dist::Group& group, const Command& command, int64_t places);
 
-// Returns when all workers have called it.
-Status barrier(runtime::Collectives& c);
-
 }  // namespace ostro::fleet

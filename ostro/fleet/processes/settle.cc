@@ -3,15 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
-#include "ostro/fleet/exchange/messages.h"
-#include "ostro/fleet/processes/command.h"
+#include "ostro/fleet/exchange/gather_all.h"
 
 namespace ostro::fleet {
 namespace {
@@ -35,22 +33,18 @@ Brought brought_by(const WorkerState& carried) {
 Result<std::vector<Brought>> tell_all(runtime::Collectives& c, const Brought& mine, size_t measures) {
   OSTRO_CHECK(mine.measured.size() <= measures, "{} measures of a step, not {}", mine.measured.size(),
               measures);
-  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  std::vector<Brought> all(everyone.size());
-  const BroughtState& state = mine;
-  std::vector<double> measured = mine.measured;
-  measured.resize(measures);
-  std::vector<std::span<const std::byte>> states(everyone.size(), std::as_bytes(std::span(&state, 1))),
-      numbers(everyone.size(), std::as_bytes(std::span(measured)));
-  std::vector<std::span<std::byte>> to_states, to_numbers;
-  for (Brought& b : all) {
-    b.measured.resize(measures);
-    to_states.push_back(std::as_writable_bytes(std::span(static_cast<BroughtState*>(&b), 1)));
-    to_numbers.push_back(std::as_writable_bytes(std::span(b.measured)));
+  Bytes message;
+  append_value(message, static_cast<const BroughtState&>(mine));
+  for (size_t i = 0; i < measures; ++i)
+    append_value(message, i < mine.measured.size() ? mine.measured[i] : 0.0);
+  ASSIGN_OR_RETURN(const std::vector<Bytes> messages, gather_all(c, message));
+  std::vector<Brought> all(messages.size());
+  for (size_t w = 0; w < all.size(); ++w) {
+    Reader reader(messages[w]);
+    static_cast<BroughtState&>(all[w]) = reader.value<BroughtState>();
+    all[w].measured.resize(measures);
+    for (double& number : all[w].measured) number = reader.value<double>();
   }
-  RETURN_IF_ERROR(c.exchange(everyone, states, to_states));
-  RETURN_IF_ERROR(c.exchange(everyone, numbers, to_numbers));
   return all;
 }
 

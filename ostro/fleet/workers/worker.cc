@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
-#include "ostro/fleet/exchange/messages.h"
+#include "ostro/fleet/exchange/gather_all.h"
 
 namespace ostro::fleet {
 
@@ -18,11 +16,7 @@ Result<train::StepResult> Worker::step(runtime::Collectives& c, const train::Bat
   auto done = try_step(c, batch, scalars);
   if (checks_.disagreement) {
     // The one that is named leaves, and with it the connections: first all must know who it is.
-    std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
-    std::iota(everyone.begin(), everyone.end(), 0);
-    Bytes word;
-    append_value(word, int64_t{1});
-    (void)exchange(c, everyone, word, std::vector<size_t>(everyone.size(), word.size()));
+    (void)barrier(c);
   }
   return done;
 }
@@ -62,10 +56,8 @@ train::WorkerLoad Worker::load(int64_t leaves) const {
   }
   if (plan_.update.joint) {
     load.renewed = load.owned + load.copies;
-    const int64_t others = plan_.mesh().size() - 1;
-    int64_t far = 0;
-    for (int64_t other = 0; other <= others; ++other) far += plan_.slices.apart(rank_, other) ? 1 : 0;
-    add_sent(load.sent, "word that the new cells are there", others, others * kWordBytes, far * kWordBytes);
+    for (const int64_t receiver : barrier_receivers(plan_.mesh().size(), rank_))
+      add_sent(load.sent, kWordOfNewCells, 1, 1, plan_.slices.apart(rank_, receiver) ? 1 : 0);
   }
   for (const spmd::Partition* part : {&plan_.update.measure, &plan_.update.apply, &plan_.update.report})
     add_collectives(*part->programs[rank], plan_.mesh(), plan_.slices, rank_, 1, "in the update", load.sent);

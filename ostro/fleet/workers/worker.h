@@ -18,8 +18,8 @@ struct Cells {
   std::vector<runtime::Buffer> params, optimizer;
 };
 
-// The bytes of the message by which a worker tells another one that its new cells are made.
-inline constexpr int64_t kWordBytes = 8;
+// In WorkerLoad::sent: the messages of the barrier after the new cells of a joint update are made.
+inline constexpr const char* kWordOfNewCells = "word that the new cells are there";
 
 class Worker {
  public:

@@ -5,14 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "ostro/base/check.h"
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/fault_point.h"
-#include "ostro/fleet/exchange/messages.h"
+#include "ostro/fleet/exchange/gather_all.h"
 #include "ostro/fleet/workers/copy_checks.h"
 #include "ostro/fleet/workers/worker.h"
 #include "ostro/spmd/run_parts.h"
@@ -139,12 +138,7 @@ Status Worker::make_new_cells(runtime::Collectives& c, const train::Measured& me
   ASSIGN_OR_RETURN(pending_->new_mirror, fetch_copies(c, pending_->new_own));
   pending_->renewed = true;
   fault_point("renew", step_ + 1, rank_);
-  std::vector<int64_t> everyone(static_cast<size_t>(c.size()));
-  std::iota(everyone.begin(), everyone.end(), 0);
-  Bytes done;
-  append_value(done, int64_t{1});
-  RETURN_IF_ERROR(exchange(c, everyone, done, std::vector<size_t>(everyone.size(), done.size())));
-  return Status();
+  return barrier(c);
 }
 
 Status Worker::finish_with(const train::Measured& measured) {
