@@ -22,10 +22,11 @@ using Clock = std::chrono::steady_clock;
 using runtime::Buffer;
 
 constexpr int kTurns = 5;
-// How many send small messages: as many as share a machine, because a message costs more where many wait for
-// a core.
-constexpr int64_t kLeastMembers = 8, kMostMembers = 64;
-constexpr int64_t kSmallMessages = 16'800;
+constexpr int64_t kMembers = 8;  // that send small messages
+constexpr int kSmallExchanges = 300;
+// Of a small message. As a part of an array it is longer than what a frame holds (dist/gloo_group.cc), so it is
+// sent by itself.
+constexpr size_t kSmallBytes = 4096;
 constexpr size_t kLargeBytes = size_t{32} << 20U;
 constexpr double kLeast = 1e-9;  // seconds: a measured time is not 0, which means "not measured"
 
@@ -195,13 +196,11 @@ Result<SimulateOptions> calibrate(const RunModel& model, runtime::Engine& engine
   RETURN_IF_ERROR(measure_programs(model, engine, options));
   ASSIGN_OR_RETURN(const double large, exchange_seconds(2, kLargeBytes, kTurns));
   options.loopback_gbytes = static_cast<double>(kLargeBytes) / large / kGiga;
-  const int64_t members = std::clamp(options.hosts_per_machine, kLeastMembers, kMostMembers);
-  const int64_t messages = members * (members - 1);  // in an exchange
-  ASSIGN_OR_RETURN(const double small,
-                   exchange_seconds(members, sizeof(double), static_cast<int>(kSmallMessages / messages)));
-  const double cores =
-      std::min<double>(static_cast<double>(members), std::max(1U, std::thread::hardware_concurrency()));
-  options.message_us = small * cores / static_cast<double>(messages) / kMicro;
+  ASSIGN_OR_RETURN(const double small, exchange_seconds(kMembers, kSmallBytes, kSmallExchanges));
+  const double cores = std::min<double>(kMembers, std::max(1U, std::thread::hardware_concurrency()));
+  const double message = small * cores / static_cast<double>(kMembers * (kMembers - 1));  // of a core
+  const double bytes = static_cast<double>(kSmallBytes) / (options.loopback_gbytes * kGiga);
+  options.message_us = std::max(kLeast, message - bytes) / kMicro;
   return options;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Tests `ostro launch kubernetes`: the manifests are validated against the schema of Kubernetes' API (by kubernetes-validate, where that
-package is there), they agree with each other, and the commands of their pods, run on this machine as another user where this one may
-become one, train to the chain of `ostro train`, also when the coordinator's pod is drained and the workers' Job deleted. What is wrong
-is one error.
+package is there), they agree with each other, and the commands of their pods, run on this machine, train to the chain of `ostro train`,
+also when the coordinator's pod is drained and the workers' Job deleted. As root each pod is another user in a network namespace of its
+own, with the address of a pod and the Service's name. What is wrong is one error.
 
     kubernetes_test.py --ostro PROGRAM
 """
@@ -13,12 +13,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
 
+from slow_link import Link
 from workers_test import Gate, Place, check, steps_of, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -124,12 +126,32 @@ def check_manifests(place):
     return {name: manifest for name, (_, manifest) in manifests.items()}, by_package
 
 
+class Network:
+    """A network namespace for each of some pods, the coordinator's first, in which the Service's name leads to the coordinator."""
+
+    def __init__(self, pods):
+        """Raises CalledProcessError or FileNotFoundError where namespaces cannot be made."""
+        self.link = Link(None, sides=pods)
+        for name in self.link.names:
+            folder = pathlib.Path("/etc/netns", name)  # `ip netns exec` lays its files over those of /etc
+            folder.mkdir(parents=True)
+            (folder / "hosts").write_text(f"127.0.0.1 localhost\n{self.link.address(0)} ostro-nano-coordinator\n")
+
+    def inside(self, side, words):
+        return ["ip", "netns", "exec", self.link.names[side], "setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", *words]
+
+    def remove(self):
+        for name in self.link.names:
+            shutil.rmtree(pathlib.Path("/etc/netns", name), ignore_errors=True)
+        self.link.remove()
+
+
 class Pod:
-    """Runs a pod's container here: its words, its variables, its user."""
+    """Runs a pod's container here: its words, its variables, its user. With a network in the namespace `side`."""
 
     all = []
 
-    def __init__(self, place, manifests, job, where):
+    def __init__(self, place, manifests, job, where, network=None, side=0):
         container = manifests[f"Job {job}"]["spec"]["template"]["spec"]["containers"][0]
         secret = manifests["Secret ostro-nano"]["stringData"]
         env = {e["name"]: secret[e["valueFrom"]["secretKeyRef"]["key"]] for e in container["env"] if "secretKeyRef" in e["valueFrom"]}
@@ -138,7 +160,8 @@ class Pod:
             for old, new in where.items():
                 word = word.replace(old, new)
             words.append(word)
-        other = {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
+        words = network.inside(side, words) if network else words
+        other = {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 and not network else {}
         self.process = subprocess.Popen(words, env={"PATH": os.environ["PATH"], "OSTRO_THREADS": "1", "HOME": str(place.top),
                                                     "OSTRO_CACHE_DIR": str(place.top / "kernels"), "OSTRO_FAULT": place.gate.fault()} | env,
                                         cwd=container["workingDir"],
@@ -166,23 +189,28 @@ def drain(place, coordinator, workers, start_coordinator):
     return coordinator
 
 
-def check_commands(place, manifests, expected):
-    """The coordinator's pod and three of workers, with the address of this machine in place of the Service's name. The coordinator is
-    drained, the workers' Job is deleted and made again."""
+def check_commands(place, manifests, expected, network):
+    """The coordinator's pod and three of workers; without a network with the address of this machine in place of the Service's name. The
+    coordinator is drained, the workers' Job is deleted and made again."""
     config = place.top / "config.yaml"
     text = manifests["ConfigMap ostro-nano"]["data"]["config.yaml"]
     check("0.0.0.0:9500" in text, text)
-    config.write_text(text.replace("0.0.0.0:9500", "127.0.0.1:0"))
+    config.write_text(text if network else text.replace("0.0.0.0:9500", "127.0.0.1:0"))
     place.gate = Gate(place.top)
     if os.geteuid() == 0:
         for folder, _, files in os.walk(place.top):
             for path in [folder, *(os.path.join(folder, name) for name in files)]:
                 os.chown(path, USER, USER)
-    where = {"/etc/ostro/config.yaml": str(config), "0.0.0.0": "127.0.0.1", "$(POD_IP)": "127.0.0.1"}
-    port = "0"
+    where = {"/etc/ostro/config.yaml": str(config)}
+    port = "4711" if network else "0"
+
+    def on(side):
+        if network:
+            return where | {"$(POD_IP)": network.link.address(side)}
+        return {"ostro-nano-coordinator:4711": f"127.0.0.1:{port}"} | where | {"0.0.0.0": "127.0.0.1", "$(POD_IP)": "127.0.0.1"}
 
     def start_coordinator():
-        pod = Pod(place, manifests, "ostro-nano-coordinator", where | {"4711": port})
+        pod = Pod(place, manifests, "ostro-nano-coordinator", on(0) | {"4711": port}, network)
         said = []
         for line in pod.process.stdout:
             said.append(line)
@@ -191,7 +219,7 @@ def check_commands(place, manifests, expected):
         check(False, "".join(said))
 
     def start_workers():
-        return [Pod(place, manifests, "ostro-nano-workers", {"ostro-nano-coordinator:4711": f"127.0.0.1:{port}"} | where) for _ in range(3)]
+        return [Pod(place, manifests, "ostro-nano-workers", on(side), network, side) for side in (1, 2, 3)]
 
     def end(pods, statuses):
         for pod in pods:
@@ -294,14 +322,23 @@ def main():
         check_relative(place)
         check_slices(place)
         manifests, by_package = check_manifests(place)
+        network = None
         try:
-            check_commands(place, manifests, expected)
+            if os.geteuid() == 0:
+                try:
+                    network = Network(4)
+                except (subprocess.CalledProcessError, FileNotFoundError) as error:
+                    print(f"no network namespaces: {error}", flush=True)
+            check_commands(place, manifests, expected, network)
         finally:
             for process in Pod.all:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-    print(f"manifests for Kubernetes are valid{' (kubernetes-validate)' if by_package else ''}; their commands train to the same chain")
+            if network:
+                network.remove()
+    print(f"manifests for Kubernetes are valid{' (kubernetes-validate)' if by_package else ''}; their commands train to the same chain"
+          f"{', each pod in a network namespace' if network else ''}")
     return 0
 
 
