@@ -6,8 +6,7 @@
 namespace ostro::fleet {
 namespace {
 
-// When a program comes to a piece: the number of the op, and of the iteration if the op is a loop.
-using Moment = std::pair<size_t, int64_t>;
+using Moment = Chunks::Moment;
 
 // The iterations of a loop that stacks or reads arrays index by index.
 struct Loop {
@@ -57,6 +56,7 @@ class Chunks::Builder {
       for (const ArrayPiece& piece : pieces)
         out.chunk_of_[piece.k][static_cast<size_t>(std::max<int64_t>(piece.row, 0))] = out.list_.size();
       out.list_.push_back(pieces);
+      out.when_.push_back(when);
     }
     return out;
   }

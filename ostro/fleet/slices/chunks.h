@@ -6,6 +6,7 @@
 // workers. Values and pure functions; there are no errors.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -23,6 +24,14 @@ struct ArrayPiece {
 
 class Chunks {
  public:
+  // When a program comes to a piece: the number of its op, and of the iteration if the op is a loop that
+  // takes or makes the array index by index.
+  struct Moment {
+    size_t op = 0;
+    int64_t iteration = 0;
+    auto operator<=>(const Moment&) const = default;
+  };
+
   // One chunk of `arrays` whole arrays.
   static Chunks of_whole(size_t arrays);
   // Array k is parameter params[k] of the program. Arrays that a loop reads index by index are cut, where
@@ -35,6 +44,8 @@ class Chunks {
 
   size_t size() const { return list_.size(); }
   const std::vector<ArrayPiece>& operator[](size_t i) const { return list_[i]; }
+  // When the program comes to chunk i; behind the last op: pieces that no op reads or makes.
+  Moment when(size_t i) const { return when_[i]; }
   // The number of pieces that array k is cut into.
   int64_t rows(size_t k) const { return static_cast<int64_t>(chunk_of_[k].size()); }
   // The number of the chunk with that row of array k; row 0 of an array that is whole.
@@ -46,6 +57,7 @@ class Chunks {
  private:
   class Builder;
   std::vector<std::vector<ArrayPiece>> list_;
+  std::vector<Moment> when_;                   // by chunk
   std::vector<std::vector<size_t>> chunk_of_;  // by array and row
 };
 

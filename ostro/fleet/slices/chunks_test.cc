@@ -56,6 +56,11 @@ TEST_CASE("chunks: parameters by first use, layers one by one, what nobody reads
   CHECK(list(read) == Pieces{{{2, -1}}, {{0, 0}}, {{0, 1}}, {{0, 2}}, {{1, -1}}, {{3, -1}}});
   CHECK(list(Chunks::read_by(p, {0, 1, 2, 3}, {false, true, true, true})) ==
         Pieces{{{2, -1}}, {{0, -1}}, {{1, -1}}, {{3, -1}}});
+  // The table by the first op, layers by the second, the head by the third; what no op reads behind all.
+  CHECK(read.when(0) == Chunks::Moment{0, 0});
+  CHECK(read.when(3) == Chunks::Moment{1, 2});
+  CHECK(read.when(4) == Chunks::Moment{2, 0});
+  CHECK(read.when(5) == Chunks::Moment{5, 0});
   // 24 bytes in three rows.
   CHECK(read.through(0, 0, 8, 24) == 2);
   CHECK(read.through(0, 8, 16, 24) == 3);
@@ -67,6 +72,8 @@ TEST_CASE("chunks: gradients as the backward pass makes them, the last layer fir
   const ir::Program p = leaf_like();
   const Chunks made = Chunks::made_by(p, {1, 2, 3}, {true, true, true});
   CHECK(list(made) == Pieces{{{1, -1}}, {{0, 2}}, {{0, 1}}, {{0, 0}}, {{2, -1}}});
+  CHECK(made.when(1) == Chunks::Moment{3, 0});  // the last layer in the first iteration
+  CHECK(made.when(3) == Chunks::Moment{3, 2});
   ChunkProgress progress(made);
   CHECK(progress.complete() == 0);
   progress.add(0, 16, 24, 24);  // a layer before the head: it waits
