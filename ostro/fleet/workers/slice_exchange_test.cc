@@ -143,6 +143,7 @@ int64_t growing(const std::vector<train::WorkerLoad>& loads) {
   for (const train::WorkerLoad& load : loads)
     for (const train::Sent& sent : load.sent)
       if (sent.what.starts_with("sums of gradients to other slices") ||
+          sent.what.starts_with("sums over all leaves to other slices") ||
           sent.what.starts_with("parameters to the other slices") ||
           sent.what.starts_with("gradients to the worker"))
         bytes += sent.between;

@@ -136,7 +136,7 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
                                     own_slice = subtrees_of_slice(leaves, slice_);
   const int64_t mine = planned(own), of_slice = planned(own_slice);
   const int64_t joined = bytes(joined_), kept = bytes(kept_), main = bytes(main_);
-  int64_t to_joiners = 0, packed = 0, from_mates = 0, to_owners = 0;
+  int64_t to_joiners = 0, packed = 0, from_mates = 0, back = 0, to_owners = 0;
   for (const int64_t mate : routes_.members(slice_)) {
     from_mates += planned(subtrees_of_place(leaves, mate)) * joined;
     for (size_t k = 0; mate != place_ && k < plan_.trained; ++k)
@@ -157,12 +157,11 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     from_slices += planned(subtrees_of_slice(leaves, slice)) * main;
   for (const Part& p : joined_) {
     const int64_t size = shape(p).bytes();
-    if (main_slice(p) == slice_) {
-      between += (std::ssize(routes_.owning_slices(p.k, p.q)) - 1) * size;
-      continue;
-    }
-    between += halves * (size / 2);
-    if (plan_.options.slice_partials > 0) narrowed = std::max(narrowed, size / 2);
+    if (main_slice(p) == slice_)
+      back += (std::ssize(routes_.owning_slices(p.k, p.q)) - 1) * size;
+    else
+      between += halves * (size / 2);
+    if (main_slice(p) != slice_ && plan_.options.slice_partials > 0) narrowed = std::max(narrowed, size / 2);
   }
   const int64_t joining = of_slice * joined + std::max(from_slices + narrowed, main + kept);
   if (whole) {
@@ -173,6 +172,7 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
   const bool beside = whole && plan_.overlaps() && plan_.engine->info().tells_watch;
   load.gradients = beside ? load.gradients + joining : std::max(load.gradients, joining);
   add_sent(load.sent, "sums of gradients to other slices", 1, between, between);
+  add_sent(load.sent, "sums over all leaves to other slices", 1, back, back);
   add_sent(load.sent, "sums over all leaves to other owners in the slice", 1, to_owners);
 }
 
