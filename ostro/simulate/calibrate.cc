@@ -12,7 +12,7 @@
 #include "ostro/dist/gloo_group.h"
 #include "ostro/fleet/parts/update_parts.h"
 #include "ostro/optim/optimizer.h"
-#include "ostro/simulate/units.h"
+#include "ostro/simulate/step/units.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::simulate {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ostro/runtime/engine.h"
-#include "ostro/simulate/step_plan.h"
+#include "ostro/simulate/step/step_plan.h"
 
 namespace ostro::simulate {
 

@@ -8,7 +8,7 @@
 #include "ostro/base/check.h"
 #include "ostro/cluster/messages/message.h"
 #include "ostro/dist/key_value.h"
-#include "ostro/simulate/units.h"
+#include "ostro/simulate/step/units.h"
 
 namespace ostro::simulate {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ostro/cluster/roster.h"
-#include "ostro/simulate/event_queue.h"
-#include "ostro/simulate/options.h"
+#include "ostro/simulate/step/event_queue.h"
+#include "ostro/simulate/step/options.h"
 
 namespace ostro::simulate {
 

@@ -5,7 +5,7 @@
 
 #include "ostro/run/report/forecast.h"
 #include "ostro/simulate/simulate.h"
-#include "ostro/simulate/units.h"
+#include "ostro/simulate/step/units.h"
 
 namespace ostro::simulate {
 namespace {

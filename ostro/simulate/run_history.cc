@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
-#include "ostro/simulate/units.h"
+#include "ostro/simulate/step/units.h"
 #include "ostro/train/options/mesh.h"
 
 namespace ostro::simulate {

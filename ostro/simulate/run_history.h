@@ -10,7 +10,7 @@
 
 #include "ostro/base/watch/time_use.h"
 #include "ostro/simulate/job.h"
-#include "ostro/simulate/step_time.h"
+#include "ostro/simulate/step/step_time.h"
 
 namespace ostro::simulate {
 

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "ostro/fleet/processes/recovery.h"
-#include "ostro/simulate/model_for_test.h"
 #include "ostro/simulate/simulate.h"
+#include "ostro/simulate/step/model_for_test.h"
 
 namespace ostro::simulate {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "ostro/numerics/functions.h"
 #include "ostro/simulate/calibrate.h"
-#include "ostro/simulate/units.h"
+#include "ostro/simulate/step/units.h"
 
 namespace ostro::simulate {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/workers/workers_for_test.h"
-#include "ostro/simulate/event_queue.h"
-#include "ostro/simulate/machine.h"
-#include "ostro/simulate/model_for_test.h"
 #include "ostro/simulate/simulate.h"
-#include "ostro/simulate/step_time.h"
+#include "ostro/simulate/step/event_queue.h"
+#include "ostro/simulate/step/machine.h"
+#include "ostro/simulate/step/model_for_test.h"
+#include "ostro/simulate/step/step_time.h"
 
 namespace ostro::simulate {
 namespace {

@@ -7,7 +7,7 @@
 #include <list>
 #include <utility>
 
-#include "ostro/simulate/event_queue.h"
+#include "ostro/simulate/step/event_queue.h"
 
 namespace ostro::simulate {
 

@@ -1,4 +1,4 @@
-#include "ostro/simulate/options.h"
+#include "ostro/simulate/step/options.h"
 
 #include <fmt/format.h>
 

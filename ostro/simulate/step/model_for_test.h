@@ -7,7 +7,7 @@
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/fleet/workers/workers_for_test.h"
-#include "ostro/simulate/step_plan.h"
+#include "ostro/simulate/step/step_plan.h"
 
 namespace ostro::simulate {
 

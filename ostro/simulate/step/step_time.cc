@@ -1,13 +1,13 @@
-#include "ostro/simulate/step_time.h"
+#include "ostro/simulate/step/step_time.h"
 
 #include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 
-#include "ostro/simulate/event_queue.h"
-#include "ostro/simulate/machine.h"
-#include "ostro/simulate/units.h"
+#include "ostro/simulate/step/event_queue.h"
+#include "ostro/simulate/step/machine.h"
+#include "ostro/simulate/step/units.h"
 
 namespace ostro::simulate {
 namespace {

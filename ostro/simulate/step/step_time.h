@@ -8,9 +8,9 @@
 #include <array>
 #include <vector>
 
-#include "ostro/simulate/options.h"
-#include "ostro/simulate/random.h"
-#include "ostro/simulate/step_plan.h"
+#include "ostro/simulate/step/options.h"
+#include "ostro/simulate/step/random.h"
+#include "ostro/simulate/step/step_plan.h"
 
 namespace ostro::simulate {
 

@@ -1,4 +1,4 @@
-#include "ostro/simulate/step_plan.h"
+#include "ostro/simulate/step/step_plan.h"
 
 #include <fmt/format.h>
 

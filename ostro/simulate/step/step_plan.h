@@ -8,7 +8,7 @@
 
 #include "ostro/fleet/threads/workers.h"
 #include "ostro/io/files/file_system.h"
-#include "ostro/simulate/options.h"
+#include "ostro/simulate/step/options.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/programs/programs.h"
 
