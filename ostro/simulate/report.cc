@@ -26,9 +26,10 @@ std::string plan_lines(const Simulation& s) {
   if (o.slices > 1) out += fmt::format(" in {} slices of {}", o.slices, o.hosts / o.slices);
   out += fmt::format(", {} on a machine; seed {}\n", o.hosts_per_machine, o.seed);
   if (o.min_workers > 1) out += fmt::format("with fewer than {} hosts the run waits\n", o.min_workers);
-  out += fmt::format("model: {} parameters; a step has {} leaves and {} tokens; exchange: {}{}\n",
-                     s.model.parameters, s.plan.leaves, s.model.tokens, s.plan.layered ? "layer" : "step",
-                     s.plan.two_levels ? ", in two levels" : "");
+  out +=
+      fmt::format("model: {} parameters; a step has {} leaves and {} tokens; exchange: {}{}{}\n",
+                  s.model.parameters, s.plan.leaves, s.model.tokens, s.plan.layered ? "layer" : "step",
+                  s.plan.two_levels ? ", in two levels" : "", s.plan.overlaps ? ", beside the leaves" : "");
   out += "assumed:\n";
   for (const Rate& rate : rates())
     out += fmt::format("  {:<18} {:>10g} {:<7} {}\n", rate.name, o.*rate.value, rate.unit, rate.help);
@@ -42,6 +43,10 @@ std::string step_lines(const Simulation& s) {
   for (size_t i = 0; i < kParts; ++i)
     out += fmt::format("  {:<22} {:>10.4g} s {:>5.1f} %\n", kPartNames[i], s.step.parts[i],
                        share(s.step.parts[i], s.step.seconds));
+  if (s.plan.two_levels)
+    out += fmt::format("links between slices carry what grows with the model for {:.4g} s, sent {}\n",
+                       s.step.between_links,
+                       s.plan.overlaps ? "beside the leaves" : "before and after the leaves");
   const Traffic sent = s.plan.sent();
   int64_t memory = 0;
   for (const HostWork& kind : s.plan.kinds) memory = std::max(memory, kind.memory);
@@ -172,24 +177,28 @@ std::string report_json(const Simulation& s) {
                      {"sent", traffic_json(w.sent())},
                      {"sends", sends}});
   }
-  Json out = {
-      {"format", "ostro simulation"},
-      {"format_version", 1},
-      {"hosts", s.options.hosts},
-      {"slices", s.options.slices},
-      {"hosts_per_machine", s.options.hosts_per_machine},
-      {"min_workers", s.options.min_workers},
-      {"seed", s.options.seed},
-      {"parameters", s.model.parameters},
-      {"leaves", s.plan.leaves},
-      {"tokens", s.model.tokens},
-      {"exchange", s.plan.layered ? "layer" : "step"},
-      {"two_levels", s.plan.two_levels},
-      {"assumed", assumed},
-      {"notes", s.notes},
-      {"step", {{"seconds", s.step.seconds}, {"parts", parts}, {"sent", traffic_json(s.plan.sent())}}},
-      {"kinds_of_hosts", hosts},
-      {"limits", limits}};
+  Json out = {{"format", "ostro simulation"},
+              {"format_version", 1},
+              {"hosts", s.options.hosts},
+              {"slices", s.options.slices},
+              {"hosts_per_machine", s.options.hosts_per_machine},
+              {"min_workers", s.options.min_workers},
+              {"seed", s.options.seed},
+              {"parameters", s.model.parameters},
+              {"leaves", s.plan.leaves},
+              {"tokens", s.model.tokens},
+              {"exchange", s.plan.layered ? "layer" : "step"},
+              {"two_levels", s.plan.two_levels},
+              {"slice_overlap", s.plan.overlaps},
+              {"assumed", assumed},
+              {"notes", s.notes},
+              {"step",
+               {{"seconds", s.step.seconds},
+                {"parts", parts},
+                {"between_links_seconds", s.step.between_links},
+                {"sent", traffic_json(s.plan.sent())}}},
+              {"kinds_of_hosts", hosts},
+              {"limits", limits}};
   if (s.run) out["run"] = run_json(*s.run);
   out["limit"] = limit_text(s);
   return out.dump(2) + "\n";

@@ -48,6 +48,16 @@ TEST_CASE("run: every second has one cause, and the seed decides what happens") 
   for (const Recovery& x : r.recoveries) CHECK(x.seconds < 60);
   CHECK(r.steps * a.step.seconds < 48 * 3600);
   CHECK(report_text(a).find("what limits a step: computing") != std::string::npos);
+  CHECK(report_text(a).find("in two levels, beside the leaves") != std::string::npos);
+  CHECK(report_json(a).find("\"slice_overlap\": true") != std::string::npos);
+  RunModel after = tiny_model(1);
+  after.config.trainer.sharding.mesh.slice_overlap = false;
+  SimulateOptions step = failing();
+  step.hours = 0;
+  const Simulation b = simulate(after, *engine, step).value();
+  CHECK(report_text(b).find("beside the leaves") == std::string::npos);
+  CHECK(report_text(b).find("note: what goes between slices is sent before and after") != std::string::npos);
+  CHECK(report_json(b).find("\"slice_overlap\": false") != std::string::npos);
 }
 
 TEST_CASE("run: without failures nothing is lost") {

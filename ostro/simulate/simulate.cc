@@ -66,7 +66,7 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
          });
   faster("memory",
          fmt::format("each host updates {:.4g} GB of state and adds gradients {:.3g} times",
-                     gigabytes(plan.work(0).state), plan.work(0).adds),
+                     gigabytes(plan.work(0).state), plan.work(0).adds.total()),
          [](SimulateOptions& x) {
            x.memory_gbytes *= 2;
            x.add_seconds /= 2;
@@ -89,6 +89,11 @@ std::vector<Limit> limits_of(const RunModel& model, const StepPlan& plan, const 
            fmt::format("a slice sends {:.4g} GB to the others at {:g} Gbit/s{}", gigabytes(between),
                        o.outer_gbit, mostly(plan, true)),
            [](SimulateOptions& x) { x.outer_gbit *= 2; });
+  if (links && plan.slices > 1 && o.connection_gbit > 0)
+    faster("connections between slices",
+           fmt::format("each pair of hosts in different slices has {} of {:g} Gbit/s", plan.connections,
+                       o.connection_gbit),
+           [](SimulateOptions& x) { x.connection_gbit *= 2; });
   faster(
       "messages",
       fmt::format("a host sends {} messages, each of which takes {:g} us of a core", messages, o.message_us),
@@ -119,8 +124,10 @@ void add_unused(const SimulateOptions& o, std::vector<std::string>& notes) {
         "--cores {:g} has no effect with one host on a machine, which uses one core at most", o.cores));
   if (o.hosts > 1 && o.machines() == 1)
     notes.push_back(
-        "all hosts are on one machine, so --inner_gbit, --inner_latency_us, --outer_gbit and "
-        "--outer_latency_us have no effect on a step");
+        "all hosts are on one machine, so --inner_gbit, --inner_latency_us, --outer_gbit, "
+        "--outer_latency_us and --connection_gbit have no effect on a step");
+  if (o.connection_gbit > 0 && o.slices == 1)
+    notes.push_back("--connection_gbit has no effect with one slice");
   if (o.leaf_seconds > 0 && o.flops != none.flops)
     notes.push_back("--flops has no effect beside --leaf_seconds");
   if (o.add_seconds > 0 && o.update_seconds > 0 && o.print_seconds > 0 &&
@@ -160,6 +167,13 @@ std::vector<std::string> notes_of(const RunModel& model, const StepPlan& plan, c
         fmt::format("bytes are computed for {} hosts, which stand for the others with as many "
                     "leaves",
                     plan.kinds.size()));
+  if (plan.two_levels && !plan.layered && !plan.overlaps)
+    notes.push_back(
+        "what goes between slices is sent before and after the leaves: trainer.mesh.slice_overlap is false, "
+        "or "
+        "trainer.cross_check or trainer.shares: measured turn it off");
+  if (model.config.trainer.sharding.shares == train::LeafSharing::kMeasured)
+    notes.push_back("trainer.shares: measured: hosts are simulated with even shares of the leaves");
   add_unused(o, notes);
   return notes;
 }

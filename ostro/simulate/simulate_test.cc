@@ -54,7 +54,7 @@ StepPlan two_hosts(int64_t slices) {
   HostWork one;
   one.leaves = 1, one.state = 600;
   HostWork two = one;
-  two.leaves = 2, two.adds = 1;
+  two.leaves = 2, two.adds.leaves = 1;
   for (HostWork* w : {&one, &two}) {
     (slices == 2 ? w->parameters.between : w->parameters.inside) = 1'000'000'000;
     (slices == 2 ? w->gradients.between : w->gradients.inside) = 3'000'000'000;
@@ -97,6 +97,14 @@ TEST_CASE("step: two hosts, worked out by hand") {
   const StepTime apart = time_step(model, two_hosts(2), plain_options(), {}, none);
   CHECK(part(apart, Part::kBetween) == doctest::Approx(8));
   CHECK(apart.seconds == doctest::Approx(time.seconds + 4));
+  // Connections that carry less than the link: two of 1 Gbit/s for each pair of hosts in different slices.
+  SimulateOptions thin = plain_options();
+  thin.connection_gbit = 1;
+  StepPlan two = two_hosts(2);
+  two.connections = 2;
+  CHECK(part(time_step(model, two, thin, {}, none), Part::kBetween) == doctest::Approx(16));
+  two.connections = 8;
+  CHECK(part(time_step(model, two, thin, {}, none), Part::kBetween) == doctest::Approx(8));
   // On one machine with one core the leaves take turns, and no link is used.
   SimulateOptions shared = plain_options();
   shared.hosts_per_machine = 2;
@@ -180,7 +188,8 @@ TEST_CASE("plan: the formulas of docs/spec/spmd.md, and hosts that stand for oth
   const StepPlan five = plan_step(model, *engine, {8, 8, 8, 8, 8}).value();
   int64_t grows = 0;
   for (int64_t rank = 0; rank < five.hosts; ++rank)
-    grows += five.work(rank).parameters.between + five.work(rank).gradients.between;
+    for (const Traffic HostWork::* kind : {&HostWork::parameters, &HostWork::gradients, &HostWork::joined})
+      grows += (five.work(rank).*kind).between;
   CHECK(static_cast<double>(grows) == doctest::Approx(parameters * 4 * 2).epsilon(0.02));
   const auto options = fleet::worker_options(s.config, 40, names_of({8, 8, 8, 8, 8})).value();
   int64_t bytes = 0, between = 0;

@@ -98,6 +98,13 @@ def check_report(place):
     check(abs(sum(told["run"]["seconds"].values()) - 6 * 3600) < 1e-3, "the causes are the whole time")
     faster = simulated(place, [*plain, "--hours", "0", "--outer_gbit", "4000", "--outer_latency_us", "1"])["step"]["seconds"]
     check(faster < told["step"]["seconds"], "faster links make a step shorter")
+    # Leaves of a second, and links on which sums take a part of it.
+    slow = [*plain, "--hours", "0", "--leaf_seconds", "1", "--outer_gbit", "0.01"]
+    beside, after = simulated(place, slow), simulated(place, [*slow, "--trainer.mesh.slice_overlap", "false"])
+    check(beside["slice_overlap"] and not after["slice_overlap"], "sums overlap, or do not")
+    check(beside["step"]["seconds"] < after["step"]["seconds"], f"overlap makes a step shorter: {beside['step']}, {after['step']}")
+    check(any("trainer.mesh.slice_overlap is false" in note for note in after["notes"]), f"a note: {after['notes']}")
+    check("in two levels, beside the leaves" in text and "sent beside the leaves" in text, f"overlap is said: {text}")
     measured = simulated(place, [*plain, "--calibrate", "--hours", "0"], {"OSTRO_THREADS": "1"})["assumed"]
     check(all(measured[name] > 0 for name in ("leaf_seconds", "add_seconds", "update_seconds", "print_seconds", "loopback_gbytes",
                                               "message_us")), f"measured: {measured}")

@@ -28,6 +28,7 @@ struct SimulateOptions {
 
   double inner_gbit = 100, inner_latency_us = 20;
   double outer_gbit = 400, outer_latency_us = 1000;
+  double connection_gbit = 0;  // of one connection between slices; 0: as the link
   double loopback_gbytes = 0, message_us = 5, connect_us = 200;
   double coordinator_gbit = 10;
   double store_gbytes = 20;

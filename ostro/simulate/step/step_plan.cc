@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "ostro/fleet/workers/worker.h"
 #include "ostro/spmd/layout.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
@@ -14,78 +13,9 @@
 namespace ostro::simulate {
 namespace {
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
-// The hosts that take part in a collective "all_gather over data, in leaves", by its name.
-int64_t peers_of(const std::string& what, const ir::Mesh& mesh, int64_t rank) {
-  const size_t over = what.find(" over "), end = what.find(", ", over);
-  if (over == std::string::npos || end == std::string::npos) return mesh.size();
-  constexpr size_t kOver = 6;
-  return static_cast<int64_t>(mesh.peers(rank, what.substr(over + kOver, end - over - kOver)).size());
-}
-
-// A message of the exchanges that grow with the model is one host's part of one array.
-int64_t part_bytes(const fleet::WorkerPlan& plan, int64_t rank) {
-  const auto arrays = static_cast<int64_t>(std::max<size_t>(1, plan.trained));
-  return std::max<int64_t>(1, plan.owned_bytes(rank) / arrays);
-}
-
-Traffic traffic_of(const train::Sent& sent, const fleet::WorkerPlan& plan, int64_t rank) {
-  Traffic t{sent.bytes - sent.between, sent.between, 0, 1};
-  const Traffic HostWork::* kind = kind_of_message(sent.what);
-  if (kind == &HostWork::parameters || kind == &HostWork::gradients) {
-    t.messages = (sent.bytes + part_bytes(plan, rank) - 1) / part_bytes(plan, rank);
-    if (sent.what.find("copies") != std::string::npos) t.exchanges = sent.times;  // an array after another
-    if (sent.between > 0 && sent.between < sent.bytes) t.exchanges = 2;
-    return t;
-  }
-  if (sent.what == fleet::kWordOfNewCells) {  // a message in each round, and each round needs the one before
-    t.messages = t.exchanges = sent.times;
-    return t;
-  }
-  const bool collective = sent.what.find(" over ") != std::string::npos;
-  if (collective) t.exchanges = sent.times;
-  t.messages = t.exchanges * ((collective ? peers_of(sent.what, plan.leaf_mesh(), plan.leaf_rank(rank))
-                                          : static_cast<int64_t>(plan.leaf_peers(rank).size())) -
-                              1);
-  return t;
-}
-
-// The sums that a host makes: those of its own leaves, whole, and those of the parts that it joins, for its
-// slice and for all.
-double adds_of(const StepPlan& out, const fleet::WorkerPlan& plan, int64_t rank, int64_t own,
-               int64_t subtrees) {
-  const auto peers = static_cast<double>(plan.leaf_peers(rank).size());
-  if (out.layered) return static_cast<double>(own) * (1 - 1 / peers);  // in the leaf program
-  const double whole = static_cast<double>(std::max<int64_t>(0, own - subtrees));
-  if (!out.two_levels) {
-    const double share = static_cast<double>(plan.owned_bytes(rank)) /
-                         static_cast<double>(std::max<int64_t>(1, plan.used_bytes(rank)));
-    return whole + std::max(0.0, static_cast<double>(subtrees) * peers - 1) * share;
-  }
-  const auto mates =
-      static_cast<double>(out.slice_sizes[static_cast<size_t>(out.slice_of[static_cast<size_t>(rank)])]);
-  return whole + std::max(0.0, static_cast<double>(subtrees) * mates - 1) / mates +
-         static_cast<double>(out.slices - 1) / static_cast<double>(out.hosts);
-}
-
-HostWork work_of(const StepPlan& out, const fleet::WorkerPlan& plan, int64_t rank, int64_t leaves) {
-  const train::WorkerLoad load = fleet::Worker(plan, rank).load(leaves);
-  HostWork work;
-  work.leaves = load.leaves;
-  for (const train::Sent& sent : load.sent) work.*kind_of_message(sent.what) += traffic_of(sent, plan, rank);
-  const std::vector<int64_t> own = plan.rows_of(rank).own_leaves(leaves);
-  int64_t subtrees = 0;
-  if (!own.empty() && !out.layered)
-    subtrees = static_cast<int64_t>(train::subtrees(leaves, {own.front(), own.back() + 1}).size());
-  work.adds = adds_of(out, plan, rank, load.leaves, subtrees);
-  work.state = load.owned + load.copies;
-  work.memory = load.held();
-  work.sends = load.sent;
-  return work;
-}
+// Of all hosts together: each is an event of a step. Of so many hosts that this leaves few chunks, neighbours
+// are taken together.
+constexpr int64_t kMostChunks = 65'536, kLeastChunks = 8;
 
 // By rank: the number of the cells that it owns, of the array that is cut into the most parts.
 std::vector<int64_t> cells_by_rank(const fleet::WorkerPlan& plan) {
@@ -106,26 +36,32 @@ std::vector<int64_t> cells_by_rank(const fleet::WorkerPlan& plan) {
   return out;
 }
 
+// Leaves that are computed twice, as those workers draw them that compare leaves.
+void add_checks(const fleet::WorkerPlan& plan, StepPlan& out) {
+  if (!plan.options.check.on() || out.layered) return;
+  out.check = plan.options.check;
+  for (int64_t rank = 0; rank < out.hosts; ++rank) {
+    const std::vector<int64_t> peers = plan.leaf_peers(rank);
+    out.place_of.push_back(std::find(peers.begin(), peers.end(), rank) - peers.begin());
+    out.sharers = static_cast<int64_t>(peers.size());
+  }
+}
+
 }  // namespace
-
-Traffic& Traffic::operator+=(const Traffic& other) {
-  inside += other.inside;
-  between += other.between;
-  messages += other.messages;
-  exchanges += other.exchanges;
-  return *this;
-}
-
-Traffic HostWork::sent() const {
-  Traffic all = parameters;
-  for (const Traffic& t : {in_leaves, gradients, in_update}) all += t;
-  return all;
-}
 
 Traffic StepPlan::sent() const {
   Traffic all;
   for (int64_t rank = 0; rank < hosts; ++rank) all += work(rank).sent();
   return all;
+}
+
+std::vector<int64_t> StepPlan::checked(int64_t step) const {
+  std::vector<int64_t> by_place(static_cast<size_t>(sharers)), out;
+  if (!check.on()) return std::vector<int64_t>(static_cast<size_t>(hosts));
+  for (const fleet::CheckedLeaf& leaf : fleet::checked_leaves(check, step, leaves, sharers))
+    ++by_place[static_cast<size_t>(leaf.by.second)];
+  for (const int64_t place : place_of) out.push_back(by_place[static_cast<size_t>(place)]);
+  return out;
 }
 
 int64_t StepPlan::parts() const { return *std::max_element(cells_of.begin(), cells_of.end()) + 1; }
@@ -138,14 +74,6 @@ int64_t StepPlan::most_leaves() const {
   int64_t most = 0;
   for (const HostWork& kind : kinds) most = std::max(most, kind.leaves);
   return most;
-}
-
-Traffic HostWork::* kind_of_message(const std::string& what) {
-  if (ends_with(what, ", in leaves")) return &HostWork::in_leaves;
-  if (what.rfind("parameters to ", 0) == 0) return &HostWork::parameters;
-  if (ends_with(what, ", in the update") || what.rfind("losses ", 0) == 0 || what.rfind("word ", 0) == 0)
-    return &HostWork::in_update;
-  return &HostWork::gradients;
 }
 
 Result<RunModel> load_model(io::FileSystem& fs, const train::TrainConfig& config, int64_t vocab) {
@@ -199,6 +127,11 @@ Result<StepPlan> plan_step(const RunModel& model, runtime::Engine& engine,
                    fleet::make_worker_plan(model.programs, engine, model.remat, options));
   out.layered = options.exchange == train::ExchangeSchedule::kLayer;
   out.two_levels = plan.two_levels();
+  out.overlaps = plan.overlaps();
+  if (out.overlaps)
+    out.chunks = joined_chunks(leaf_chunks(plan), std::max(kLeastChunks, kMostChunks / out.hosts));
+  add_checks(plan, out);
+  out.connections = model.config.trainer.sharding.mesh.slice_connections;
   out.holders = plan.holders;
   out.cells_of = cells_by_rank(plan);
   ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
@@ -218,12 +151,12 @@ Result<StepPlan> plan_step(const RunModel& model, runtime::Engine& engine,
       continue;
     }
     if (all || rank == 0) {
-      out.kinds.push_back(work_of(out, plan, rank, out.leaves));
+      out.kinds.push_back(work_of(out, plan, rank));
     } else {
       options.only = rank;
       ASSIGN_OR_RETURN(const fleet::WorkerPlan other,
                        fleet::make_worker_plan(model.programs, engine, model.remat, options));
-      out.kinds.push_back(work_of(out, other, rank, out.leaves));
+      out.kinds.push_back(work_of(out, other, rank));
     }
     known_kinds.emplace(like, out.kinds.size() - 1);
     out.kind_of.push_back(out.kinds.size() - 1);

@@ -8,6 +8,8 @@
 
 #include "ostro/fleet/threads/workers.h"
 #include "ostro/io/files/file_system.h"
+#include "ostro/simulate/step/host_work.h"
+#include "ostro/simulate/step/leaf_chunks.h"
 #include "ostro/simulate/step/options.h"
 #include "ostro/train/options/config.h"
 #include "ostro/train/programs/programs.h"
@@ -31,38 +33,17 @@ struct RunModel {
 // read. Errors: those of the configuration, a tokenizer that is not there yet, and a negative number.
 Result<RunModel> load_model(io::FileSystem& fs, const train::TrainConfig& config, int64_t vocab);
 
-// Bytes and messages of one kind that a host sends in a step.
-struct Traffic {
-  int64_t inside = 0, between = 0;  // bytes to hosts of its slice, and to others
-  int64_t messages = 0;             // to all of them
-  int64_t exchanges = 0;            // one after another
-
-  int64_t bytes() const { return inside + between; }
-  Traffic& operator+=(const Traffic& other);
-};
-
-// What one host does in a step.
-struct HostWork {
-  int64_t leaves = 0;
-  double adds = 0;                 // sums of two gradients that it makes, in gradients of all parameters
-  Traffic parameters;              // before the leaves
-  Traffic in_leaves;               // by the leaf program itself, beside its work
-  Traffic gradients;               // after the leaves, those for copies as well
-  Traffic in_update;               // losses, norms and fingerprints, and what an optimizer exchanges
-  int64_t state = 0;               // bytes of the state that it updates, copies as well
-  int64_t memory = 0;              // bytes that it holds
-  std::vector<train::Sent> sends;  // the four kinds, as `ostro train --dry_run` names what they consist of
-
-  Traffic sent() const;
-};
-
 struct StepPlan {
   int64_t hosts = 1, slices = 1;
   std::vector<int64_t> slice_of;  // by rank; slices are numbered from 0
   std::vector<int64_t> slice_sizes;
   int64_t leaves = 0;
-  bool layered = false;         // exchange: layer: hosts exchange inside the leaf program
-  bool two_levels = false;      // what grows with the model goes inside slices first
+  bool layered = false;     // exchange: layer: hosts exchange inside the leaf program
+  bool two_levels = false;  // what grows with the model goes inside slices first
+  // What goes between slices is sent while leaves are computed (WorkerPlan::overlaps), in these chunks.
+  bool overlaps = false;
+  LeafChunks chunks;
+  int64_t connections = 1;      // of each pair of hosts in different slices
   double leaf_flops = 0;        // of one leaf
   int64_t layers = 1;           // loops of the leaf program that exchange, at least 1
   std::vector<HostWork> kinds;  // hosts that do the same share one
@@ -71,8 +52,14 @@ struct StepPlan {
   // By rank: hosts with the same number own the same cells of the parameters that are cut the most.
   std::vector<int64_t> cells_of;
   std::vector<int64_t> holders;  // holders[rank] keeps copies of the cells of `rank`; empty: none
+  // Leaves that are computed twice (trainer.cross_check), by the host at `place_of` among `sharers`.
+  fleet::CheckDraw check;
+  int64_t sharers = 0;
+  std::vector<int64_t> place_of;  // by rank; empty: nothing is checked
 
   const HostWork& work(int64_t rank) const { return kinds[kind_of[static_cast<size_t>(rank)]]; }
+  // By rank: the leaves of others that a host computes again in this step, which is numbered from 1.
+  std::vector<int64_t> checked(int64_t step) const;
   // Of all hosts together.
   Traffic sent() const;
   int64_t parts() const;        // into which parameters are cut, at most
@@ -90,8 +77,5 @@ Result<StepPlan> plan_step(const RunModel& model, runtime::Engine& engine,
 
 // Whether the hosts that are left have the whole state of a run. `lost`: by rank of the plan.
 bool state_survives(const StepPlan& plan, const std::vector<bool>& lost);
-
-// The kind of a message by the name that a worker's load gives it: a member of HostWork.
-Traffic HostWork::* kind_of_message(const std::string& what);
 
 }  // namespace ostro::simulate

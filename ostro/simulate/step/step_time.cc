@@ -2,47 +2,39 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <map>
+#include <utility>
 
 #include "ostro/simulate/step/event_queue.h"
 #include "ostro/simulate/step/machine.h"
-#include "ostro/simulate/step/units.h"
+#include "ostro/simulate/step/step_links.h"
 
 namespace ostro::simulate {
 namespace {
 
-constexpr double kSumBytes = 3;           // a sum reads two gradients and writes one
-constexpr double kUpdateBytes = 7.0 / 3;  // an update reads and writes the state, and reads gradients
-
-// A phase in which all hosts take part: they compute, or exchange with those of a group.
-struct Phase {
-  Part part = Part::kCompute;
-  bool exchange = false;
-  bool whole = true;                            // the group: all hosts, or those of a slice
-  const Traffic HostWork::* traffic = nullptr;  // what is sent; null: one word
-  enum class Level { kInside, kBetween, kBoth } level = Level::kBoth;
-  std::function<double(int64_t rank)> seconds;  // of computing
-};
+constexpr int64_t kMostDrawn = 1'000'000'000;  // a step, for the leaves that are checked in it
 
 class StepSimulation {
  public:
   StepSimulation(const RunModel& model, const StepPlan& plan, const SimulateOptions& options,
                  const std::vector<double>& speed, Random& jitter)
-      : plan_(plan), o_(options) {
+      : plan_(plan), o_(options), links_(plan, options) {
     for (int64_t rank = 0; rank < plan.hosts; ++rank)
       slow_.push_back((speed.empty() ? 1 : speed[static_cast<size_t>(rank)]) *
                       (o_.jitter > 0 ? jitter.log_normal(o_.jitter) : 1));
     for (const HostWork& kind : plan.kinds) seconds_.push_back(host_seconds(model, plan, options, kind));
-    machines_ = (plan.hosts + o_.hosts_per_machine - 1) / o_.hosts_per_machine;
-    phase_of_.resize(static_cast<size_t>(plan.hosts));
-    since_.resize(phase_of_.size());
-    make_phases();
+    checked_ = plan.checked(plan.check.on() ? 1 + jitter.below(kMostDrawn) : 1);
+    steps_ = step_actions(plan, seconds_, checked_);
+    at_.resize(static_cast<size_t>(plan.hosts));
+    since_.resize(at_.size());
+    groups_.resize(steps_.exchanges.size() * group_count());
+    lines_.resize(group_count());
   }
 
   StepTime run() {
-    for (int64_t m = 0; m < machines_; ++m) cores_.emplace_back(queue_, o_.cores);
-    for (int64_t rank = 0; rank < plan_.hosts; ++rank) begin(rank);
+    for (int64_t m = 0; m < links_.machines(); ++m) cores_.emplace_back(queue_, o_.cores);
+    for (int64_t s = 0; s < plan_.slices; ++s) wires_.emplace_back(queue_, 1);
+    for (int64_t rank = 0; rank < plan_.hosts; ++rank) go_on(rank);
     while (queue_.step()) {
     }
     out_.seconds = queue_.now();
@@ -51,192 +43,158 @@ class StepSimulation {
   }
 
  private:
-  using Level = Phase::Level;
-  struct Gathering {
-    std::vector<int64_t> here;
-    int64_t busy = 0;
+  // The hosts that take part in one exchange together.
+  struct Group {
+    std::vector<int64_t> here, waiting;  // that have begun it, and that wait for it
+    double all_here = 0;                 // when the last one began it
+    size_t linked = 0;                   // links that carry it
+    size_t carrying = 0;                 // links and cores that must end before the next exchange begins
+    size_t busy = 0;                     // what must end before it is done: the latency, too
+    bool done = false;
   };
 
-  void make_phases() {
-    const auto sends = [&](Traffic HostWork::* kind, Level level) {
-      return std::any_of(plan_.kinds.begin(), plan_.kinds.end(), [&](const HostWork& w) {
-        return level == Level::kInside ? (w.*kind).inside > 0 : (w.*kind).between > 0;
-      });
-    };
-    const auto exchange = [&](Part part, bool whole, const Traffic HostWork::* kind, Level level) {
-      phases_.push_back({part, true, whole, kind, level, {}});
-    };
-    const auto compute = [&](Part part, std::function<double(int64_t)> seconds) {
-      phases_.push_back({part, false, false, nullptr, Level::kBoth, std::move(seconds)});
-    };
-    exchange(Part::kCommand, true, nullptr, Level::kBoth);  // the leader's
-    if (sends(&HostWork::parameters, Level::kBetween))
-      exchange(Part::kBetween, true, &HostWork::parameters, Level::kBetween);
-    if (sends(&HostWork::parameters, Level::kInside))
-      exchange(Part::kInside, !plan_.two_levels, &HostWork::parameters, Level::kInside);
-    leaves_phase_ = phases_.size();
-    compute(Part::kCompute, [this](int64_t rank) {
-      const HostSeconds& s = seconds_of(rank);
-      const HostWork& w = plan_.work(rank);
-      return static_cast<double>(w.leaves) * s.leaf + w.adds * s.add;
-    });
-    if (sends(&HostWork::in_leaves, Level::kInside))
-      exchange(Part::kInside, !plan_.two_levels, &HostWork::in_leaves, Level::kInside);
-    if (sends(&HostWork::in_leaves, Level::kBetween))
-      exchange(Part::kBetween, true, &HostWork::in_leaves, Level::kBetween);
-    if (sends(&HostWork::gradients, Level::kInside))
-      exchange(Part::kInside, !plan_.two_levels, &HostWork::gradients, Level::kInside);
-    if (sends(&HostWork::gradients, Level::kBetween))
-      exchange(Part::kBetween, true, &HostWork::gradients, Level::kBetween);
-    measured_phase_ = phases_.size();
-    exchange(Part::kInUpdate, true, &HostWork::in_update, Level::kBoth);
-    compute(Part::kUpdate, [this](int64_t rank) { return seconds_of(rank).update; });
-    compute(Part::kPrint, [this](int64_t rank) { return seconds_of(rank).prints; });
-    exchange(Part::kCommand, true, nullptr, Level::kBoth);  // the next step begins when all have finished
+  // Exchanges of all hosts, and those of each slice, go one after the other.
+  size_t group_count() const { return static_cast<size_t>(plan_.slices) + 1; }
+  size_t line_of(int64_t rank, const Exchange& e) const {
+    return e.whole ? 0 : 1 + static_cast<size_t>(plan_.slice_of[static_cast<size_t>(rank)]);
   }
+  Group& group_of(size_t exchange, size_t line) { return groups_[exchange * group_count() + line]; }
 
-  const HostSeconds& seconds_of(int64_t rank) const {
-    return seconds_[plan_.kind_of[static_cast<size_t>(rank)]];
-  }
-  int64_t machine_of(int64_t rank) const { return rank / o_.hosts_per_machine; }
-  Machine& cores_of(int64_t rank) { return cores_[static_cast<size_t>(machine_of(rank))]; }
-  void count(int64_t rank, Part part) {
+  Machine& cores_of(int64_t rank) { return cores_[static_cast<size_t>(links_.machine_of(rank))]; }
+  void count(int64_t rank, Part part, double until) {
     double& since = since_[static_cast<size_t>(rank)];
-    out_.parts[static_cast<size_t>(part)] += queue_.now() - since;
-    since = queue_.now();
+    out_.parts[static_cast<size_t>(part)] += until - since;
+    since = until;
   }
 
-  void begin(int64_t rank) {
-    const size_t number = phase_of_[static_cast<size_t>(rank)];
-    if (number == phases_.size()) return;
-    const Phase& phase = phases_[number];
-    if (number == leaves_phase_) out_.leaves_begin = queue_.now();
-    if (phase.exchange) return arrive(rank, number);
-    const double seconds = phase.seconds(rank) * slow_[static_cast<size_t>(rank)];
-    cores_of(rank).work(seconds, [this, rank, number] {
-      if (number == leaves_phase_) out_.leaves_end = queue_.now();
-      count(rank, phases_[number].part);
-      next(rank);
-    });
-  }
-
-  void next(int64_t rank) {
-    ++phase_of_[static_cast<size_t>(rank)];
-    begin(rank);
-  }
-
-  void arrive(int64_t rank, size_t number) {
-    const Phase& phase = phases_[number];
-    const int64_t slice = plan_.slice_of[static_cast<size_t>(rank)];
-    const int64_t size = phase.whole ? plan_.hosts : plan_.slice_sizes[static_cast<size_t>(slice)];
-    Gathering& group = groups_[{number, phase.whole ? -1 : slice}];
-    group.here.push_back(rank);
-    if (static_cast<int64_t>(group.here.size()) < size) return;
-    // All are here: each works for its messages, and the links carry their bytes.
-    group.busy = size + 1;
-    const auto finish = [this, number, &group] {
-      if (--group.busy > 0) return;
-      if (number == measured_phase_) out_.measured = queue_.now();
-      for (const int64_t member : group.here) {
-        count(member, phases_[number].part);
-        next(member);
+  // Does what a host has to do until it computes or waits.
+  void go_on(int64_t rank) {
+    size_t& at = at_[static_cast<size_t>(rank)];
+    for (; at < steps_.actions.size(); ++at) {
+      const Action& action = steps_.actions[at];
+      if (at == steps_.first_leaf) out_.leaves_begin = queue_.now();
+      if (action.kind == Action::Kind::kCompute) {
+        if (compute(rank, action)) return;
+        continue;
       }
+      const size_t line = line_of(rank, steps_.exchanges[action.exchange]);
+      Group& group = group_of(action.exchange, line);
+      if (action.kind == Action::Kind::kBegin) {
+        arrive(rank, action.exchange, line);
+      } else if (!group.done) {
+        group.waiting.push_back(rank);
+        return;
+      }
+    }
+  }
+
+  // False: there is nothing to compute.
+  bool compute(int64_t rank, const Action& action) {
+    const double seconds = action.seconds(rank) * slow_[static_cast<size_t>(rank)];
+    const auto computed = [this, rank, part = action.part] {
+      if (at_[static_cast<size_t>(rank)] == steps_.last_leaf) out_.leaves_end = queue_.now();
+      count(rank, part, queue_.now());
     };
-    const std::vector<int64_t> members = group.here;
-    for (const int64_t member : members) count(member, Part::kWait);
-    for (const int64_t member : members) cores_of(member).work(core_seconds(member, phase), finish);
-    queue_.after(link_seconds(members, phase), finish);
-  }
-
-  int64_t bytes_of(int64_t rank, const Phase& phase, Level level) const {
-    if (phase.traffic == nullptr || (phase.level != Level::kBoth && phase.level != level)) return 0;
-    const Traffic& t = plan_.work(rank).*phase.traffic;
-    return level == Level::kInside ? t.inside : t.between;
-  }
-
-  // Of a core, for the messages and, on loopback, for their bytes.
-  double core_seconds(int64_t rank, const Phase& phase) const {
-    if (phase.traffic == nullptr) return o_.message_us * kMicro;
-    const Traffic& t = plan_.work(rank).*phase.traffic;
-    const auto bytes =
-        static_cast<double>(bytes_of(rank, phase, Level::kInside) + bytes_of(rank, phase, Level::kBetween));
-    const double share =
-        t.bytes() > 0 && phase.level != Level::kBoth ? bytes / static_cast<double>(t.bytes()) : 1;
-    return share * static_cast<double>(t.messages) * o_.message_us * kMicro +
-           (o_.loopback_gbytes > 0 ? bytes / (o_.loopback_gbytes * kGiga) : 0);
-  }
-
-  // Of the links, which all members use at the same time: of machines and, between slices, of slices.
-  double link_seconds(const std::vector<int64_t>& members, const Phase& phase) const {
-    const bool far = plan_.slices > 1 && (phase.whole || phase.level == Level::kBetween);
-    const double latency = kMicro * (far ? o_.outer_latency_us : o_.inner_latency_us);
-    int64_t exchanges = 1;
-    std::map<int64_t, double> machines, slices;  // bytes that leave them
-    for (const int64_t rank : members) {
-      const auto inside = static_cast<double>(bytes_of(rank, phase, Level::kInside));
-      const auto between = static_cast<double>(bytes_of(rank, phase, Level::kBetween));
-      if (phase.traffic != nullptr)
-        exchanges = std::max(exchanges, (plan_.work(rank).*phase.traffic).exchanges);
-      const int64_t slice = plan_.slice_of[static_cast<size_t>(rank)];
-      machines[machine_of(rank)] +=
-          inside * leaves_machine(phase.whole && !plan_.two_levels
-                                      ? plan_.hosts
-                                      : plan_.slice_sizes[static_cast<size_t>(slice)]) +
-          between;
-      slices[slice] += between;
+    if (seconds <= 0) {
+      computed();
+      return false;
     }
-    if (machines_ == 1) return 0;
-    double seconds = 0;
-    for (const auto& [machine, bytes] : machines)
-      seconds = std::max(seconds, bytes * kBitsAByte / (o_.inner_gbit * kGiga));
-    for (const auto& [slice, bytes] : slices)
-      seconds = std::max(seconds, bytes * kBitsAByte / (o_.outer_gbit * kGiga));
+    cores_of(rank).work(seconds, [this, rank, computed] {
+      computed();
+      ++at_[static_cast<size_t>(rank)];
+      go_on(rank);
+    });
+    return true;
+  }
+
+  void arrive(int64_t rank, size_t number, size_t line) {
+    Group& group = group_of(number, line);
+    group.here.push_back(rank);
+    const int64_t size = line == 0 ? plan_.hosts : plan_.slice_sizes[line - 1];
+    if (std::ssize(group.here) < size) return;
+    group.all_here = queue_.now();
+    lines_[line].push_back(number);
+    if (lines_[line].size() == 1) carry(line);
+  }
+
+  // All are here: each works for its messages, and the links carry their bytes.
+  void carry(size_t line) {
+    const size_t number = lines_[line].front();
+    const Exchange& e = steps_.exchanges[number];
+    Group& group = group_of(number, line);
+    const LinkLoad load = load_of(e, group, line);
+    group.linked = load.machines.size() + 1;
+    group.carrying = group.linked + group.here.size();
+    group.busy = 1 + group.here.size();
+    if (e.part == Part::kBetween) out_.between_links += load.longest();
+    const auto worked = [this, number, line] {
+      leave(number, line);
+      end(number, line);
+    };
+    const auto carried = [this, number, line, latency = load.latency] {
+      if (--group_of(number, line).linked == 0)
+        queue_.after(latency, [this, number, line] { end(number, line); });
+      leave(number, line);
+    };
+    for (const int64_t member : group.here) cores_of(member).work(links_.core_seconds(member, e), worked);
+    for (const auto& [slice, seconds] : load.machines)
+      wires_[static_cast<size_t>(slice)].work(seconds, carried);
+    queue_.after(load.between, carried);
+  }
+
+  void leave(size_t number, size_t line) {
+    if (--group_of(number, line).carrying > 0) return;
+    lines_[line].pop_front();
+    if (!lines_[line].empty()) carry(line);
+  }
+
+  LinkLoad load_of(const Exchange& e, const Group& group, size_t line) {
+    const std::pair key{e.flow, line};
+    auto known = loads_.find(key);
+    if (known == loads_.end()) known = loads_.emplace(key, links_.load(group.here, e)).first;
+    LinkLoad load = known->second;
+    load.scale(e.share);
     // What the leaf program sends is sent while it works: only the rest is waited for, and the first layer.
-    if (phase.traffic == &HostWork::in_leaves) {
-      const double beside = out_.leaves_end - out_.leaves_begin;
-      seconds = std::max(seconds - beside, seconds / static_cast<double>(plan_.layers));
-      return seconds + latency;
+    if (const double all = load.longest(); e.traffic == &HostWork::in_leaves && all > 0) {
+      const double rest = all - (out_.leaves_end - out_.leaves_begin);
+      load.scale(std::max(rest / all, 1 / static_cast<double>(plan_.layers)));
     }
-    return seconds + latency * static_cast<double>(exchanges);
+    return load;
   }
 
-  // The share of what a host sends in a group of this size that leaves its machine.
-  double leaves_machine(int64_t group) const {
-    const int64_t here = std::min(o_.hosts_per_machine, group);
-    return group <= 1 ? 0 : static_cast<double>(group - here) / static_cast<double>(group - 1);
+  void end(size_t number, size_t line) {
+    Group& group = group_of(number, line);
+    if (--group.busy > 0) return;
+    group.done = true;
+    if (number == steps_.measured) out_.measured = queue_.now();
+    for (const int64_t rank : std::exchange(group.waiting, {})) {
+      // Until the last one came a host waited for it.
+      count(rank, Part::kWait, std::max(group.all_here, since_[static_cast<size_t>(rank)]));
+      count(rank, steps_.exchanges[number].part, queue_.now());
+      ++at_[static_cast<size_t>(rank)];
+      go_on(rank);
+    }
   }
 
   const StepPlan& plan_;
   const SimulateOptions& o_;
+  const StepLinks links_;
   std::vector<double> slow_;
   std::vector<HostSeconds> seconds_;  // by kind
-  int64_t machines_ = 1;
-  std::vector<Phase> phases_;
-  size_t leaves_phase_ = 0, measured_phase_ = 0;
+  std::vector<int64_t> checked_;
+  StepActions steps_;
   EventQueue queue_;
-  std::deque<Machine> cores_;
-  std::vector<size_t> phase_of_;
-  std::vector<double> since_;
-  std::map<std::pair<size_t, int64_t>, Gathering> groups_;
+  std::deque<Machine> cores_;  // by machine
+  std::deque<Machine> wires_;  // by slice: the link of one machine, which its exchanges share
+  std::vector<size_t> at_;     // by rank: the action
+  std::vector<double> since_;  // by rank: until when its time is counted
+  std::vector<Group> groups_;  // by exchange and line
+  std::vector<std::deque<size_t>> lines_;
+  std::map<std::pair<size_t, size_t>, LinkLoad> loads_;  // by flow and line
   StepTime out_;
 };
 
 }  // namespace
-
-HostSeconds host_seconds(const RunModel& model, const StepPlan& plan, const SimulateOptions& o,
-                         const HostWork& work) {
-  const double rate = o.memory_gbytes * kGiga;
-  const auto all = static_cast<double>(model.parameter_bytes), state = static_cast<double>(work.state);
-  const auto whole = static_cast<double>(std::max<int64_t>(1, model.state_bytes));
-  HostSeconds s;
-  s.leaf = o.leaf_seconds > 0 ? o.leaf_seconds : plan.leaf_flops / o.flops;
-  s.add = o.add_seconds > 0 ? o.add_seconds : kSumBytes * all / rate;
-  s.update = o.update_seconds > 0 ? o.update_seconds * state / whole : kUpdateBytes * state / rate;
-  // Of the cells that it owns, without copies: at most what it updates.
-  const double owned = std::min(1.0, plan.holders.empty() ? state / whole : state / whole / 2);
-  s.prints = owned * (o.print_seconds > 0 ? o.print_seconds : all / rate);
-  return s;
-}
 
 StepTime time_step(const RunModel& model, const StepPlan& plan, const SimulateOptions& options,
                    const std::vector<double>& speed, Random& jitter) {
@@ -252,6 +210,7 @@ StepTime mean_step(const std::vector<StepTime>& steps) {
     mean.leaves_begin += s.leaves_begin / n;
     mean.leaves_end += s.leaves_end / n;
     mean.measured += s.measured / n;
+    mean.between_links += s.between_links / n;
   }
   return mean;
 }
