@@ -164,10 +164,10 @@ TEST_CASE("overlap: whether it is on is what the workers' plan says, and chunks 
     CHECK(at <= 1 + 1e-9);
   }
   // Parameters beside the forward pass, which is a third of a leaf, gradients beside the backward pass.
-  CHECK(plan.chunks.read.front().at < 0.05);
+  CHECK(plan.chunks.read.front().at < 0.1);
   CHECK(plan.chunks.read.back().at < 0.5);
-  CHECK(plan.chunks.made.front().at > 0.25);
-  CHECK(plan.chunks.made.back().at > 0.95);
+  CHECK(plan.chunks.made.front().at > 0.2);
+  CHECK(plan.chunks.made.back().at > 0.8);
   const auto without = [&](const auto& change) {
     train::TrainConfig other = c;
     change(other.trainer);
