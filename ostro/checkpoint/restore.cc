@@ -8,6 +8,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
 #include "ostro/checkpoint/check_array.h"
+#include "ostro/checkpoint/scratch.h"
 #include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/path.h"
 
@@ -29,13 +30,6 @@ bool intersect(const Box& cell, const Box& box, Extents& in_cell, Extents& in_bo
     shape[d] = end - begin;
   }
   return true;
-}
-
-Status read_cell(const io::ZarrArray& array, const Box& cell, const CellHashes& hashes, int64_t number,
-                 std::span<std::byte> bytes) {
-  RETURN_IF_ERROR(array.read_box(cell.start, cell.shape, bytes));
-  if (sha256(std::span<const std::byte>(bytes)) == hashes[static_cast<size_t>(number)]) return {};
-  return wrong_cell(array.path(), number, cell);
 }
 
 // The outcome of one checkpoint: both ok, done; unfit, try an older one; final, return the error.
@@ -93,6 +87,14 @@ Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std:
                              path, spec.type_str()));
 }
 
+Result<io::ZarrArray> open_checked_array(io::FileSystem& fs, const std::string& checkpoint,
+                                         const TensorSpec& spec) {
+  const std::string path = io::join_path(checkpoint, spec.path);
+  ASSIGN_OR_RETURN(io::ZarrArray array, io::ZarrArray::open(fs, path));
+  RETURN_IF_ERROR(check_array(array.spec(), spec, path));
+  return array;
+}
+
 Error wrong_cell(const std::string& array_path, int64_t cell, const Box& box) {
   return corrupt(fmt::format("{}: the bytes of cell {} (from [{}]) do not have the SHA-256 of the manifest",
                              array_path, cell, fmt::join(box.start, ", ")));
@@ -126,26 +128,28 @@ Status Checkpoint::read(int64_t tensor, std::span<std::byte> bytes, int threads)
   return read_box(tensor, Extents(spec.shape.size(), 0), spec.shape, bytes, threads);
 }
 
-Result<Checkpoint::Cells> Checkpoint::cells(int64_t tensor) const {
-  const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));
-  const std::string array_path = io::join_path(path_, spec.path);
-  ASSIGN_OR_RETURN(io::ZarrArray array, io::ZarrArray::open(*fs_, array_path));
-  RETURN_IF_ERROR(check_array(array.spec(), spec, array_path));
-  return Cells{std::move(array), cells_of(spec), manifest_.cells[static_cast<size_t>(tensor)]};
+Result<CellSource> Checkpoint::cells(int64_t tensor, CellsFrom from) const {
+  const auto i = static_cast<size_t>(tensor);
+  return CellSource::open(*fs_, path_, manifest_.tensors.at(i), manifest_.cells.at(i), *taken_, from);
+}
+
+Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents& shape,
+                            std::span<std::byte> bytes, int threads) const {
+  ASSIGN_OR_RETURN(const CellSource all, cells(tensor));
+  return read_box_from(all, tensor, start, shape, bytes, threads);
 }
 
 // Reads every cell that the box touches as a whole, because only whole cells have a hash; a cell whose
 // elements follow each other in the box is read into place.
-Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents& shape,
-                            std::span<std::byte> bytes, int threads) const {
+Status Checkpoint::read_box_from(const CellSource& all, int64_t tensor, const Extents& start,
+                                 const Extents& shape, std::span<std::byte> bytes, int threads) const {
   const TensorSpec& spec = manifest_.tensors.at(static_cast<size_t>(tensor));
   const int64_t item = dtype_size(spec.dtype);
   OSTRO_CHECK(static_cast<int64_t>(bytes.size()) == io::product(shape) * item,
               "{}/{}: {} bytes for a box of {}", path_, spec.path, bytes.size(), io::product(shape) * item);
-  ASSIGN_OR_RETURN(const Cells all, cells(tensor));
   const Box wanted{start, shape};
-  return parallel_for(std::ssize(all.boxes), threads, [&](int64_t c) -> Status {
-    const Box& cell = all.boxes[static_cast<size_t>(c)];
+  return parallel_for(std::ssize(all.boxes()), threads, [&](int64_t c) -> Status {
+    const Box& cell = all.boxes()[static_cast<size_t>(c)];
     Extents in_cell, in_box, part;
     if (!intersect(cell, wanted, in_cell, in_box, part)) return {};
     const auto cell_bytes = static_cast<size_t>(io::product(cell.shape) * item);
@@ -158,21 +162,21 @@ Status Checkpoint::read_box(int64_t tensor, const Extents& start, const Extents&
       dense = allocate_aligned(cell_bytes);
       target = {dense.get(), cell_bytes};
     }
-    RETURN_IF_ERROR(read_cell(all.array, cell, all.hashes, c, target));
+    RETURN_IF_ERROR(all.read(c, target));
     if (!at) io::copy_box(target, cell.shape, in_cell, bytes, shape, in_box, part, item);
     return {};
   });
 }
 
 Status Checkpoint::read_cells(int64_t tensor, const TakeCell& take, int threads) const {
-  ASSIGN_OR_RETURN(const Cells all, cells(tensor));
-  const int64_t item = all.array.spec().item_size();
-  return parallel_for(std::ssize(all.boxes), threads, [&](int64_t c) -> Status {
-    const Box& cell = all.boxes[static_cast<size_t>(c)];
+  ASSIGN_OR_RETURN(const CellSource all, cells(tensor));
+  const int64_t item = dtype_size(manifest_.tensors.at(static_cast<size_t>(tensor)).dtype);
+  return parallel_for(std::ssize(all.boxes()), threads, [&](int64_t c) -> Status {
+    const Box& cell = all.boxes()[static_cast<size_t>(c)];
     const auto cell_bytes = static_cast<size_t>(io::product(cell.shape) * item);
     const AlignedBytes dense = allocate_aligned(cell_bytes);
     const std::span bytes(dense.get(), cell_bytes);
-    RETURN_IF_ERROR(read_cell(all.array, cell, all.hashes, c, bytes));
+    RETURN_IF_ERROR(all.read(c, bytes));
     take(cell, bytes);
     return {};
   });
@@ -180,16 +184,18 @@ Status Checkpoint::read_cells(int64_t tensor, const TakeCell& take, int threads)
 
 // The check keeps what it needs by value: a region outlives the checkpoint.
 Result<std::shared_ptr<io::LeasedRegion>> Checkpoint::map(int64_t tensor, int threads) const {
-  ASSIGN_OR_RETURN(const Cells all, cells(tensor));
-  const io::ZarrSpec& spec = all.array.spec();
-  const auto files = all.array.row_major_files();
+  const auto i = static_cast<size_t>(tensor);
+  ASSIGN_OR_RETURN(const io::ZarrArray array, open_checked_array(*fs_, path_, manifest_.tensors.at(i)));
+  const std::vector<Box> boxes = cells_of(manifest_.tensors.at(i));
+  const io::ZarrSpec& spec = array.spec();
+  const auto files = array.row_major_files();
   const auto is_whole = [&](const Box& cell) {
     return io::contiguous_at(spec.shape, cell.start, cell.shape).has_value();
   };
-  if (!files || files->empty() || !std::all_of(all.boxes.begin(), all.boxes.end(), is_whole))
-    return unsupported(fmt::format("{}: its files are not its elements in a row", all.array.path()));
-  const auto check = [path = all.array.path(), shape = spec.shape, item = spec.item_size(), boxes = all.boxes,
-                      hashes = all.hashes, threads](std::span<const std::byte> bytes) {
+  if (!files || files->empty() || !std::all_of(boxes.begin(), boxes.end(), is_whole))
+    return unsupported(fmt::format("{}: its files are not its elements in a row", array.path()));
+  const auto check = [path = array.path(), shape = spec.shape, item = spec.item_size(), boxes,
+                      hashes = manifest_.cells.at(i), threads](std::span<const std::byte> bytes) {
     return parallel_for(std::ssize(boxes), threads, [&](int64_t c) -> Status {
       const Box& cell = boxes[static_cast<size_t>(c)];
       const auto at = static_cast<size_t>(*io::contiguous_at(shape, cell.start, cell.shape) * item);
@@ -201,7 +207,7 @@ Result<std::shared_ptr<io::LeasedRegion>> Checkpoint::map(int64_t tensor, int th
   ASSIGN_OR_RETURN(auto region, io::LeasedRegion::map(*fs_, *files, check));
   const int64_t wanted = io::product(spec.shape) * spec.item_size();
   if (std::ssize(region->bytes()) != wanted)
-    return corrupt(fmt::format("{}: its files have {} bytes, its elements {}", all.array.path(),
+    return corrupt(fmt::format("{}: its files have {} bytes, its elements {}", array.path(),
                                region->bytes().size(), wanted));
   return region;
 }
@@ -209,10 +215,20 @@ Result<std::shared_ptr<io::LeasedRegion>> Checkpoint::map(int64_t tensor, int th
 Status Checkpoint::verify(int threads) const {
   std::vector<std::byte> bytes;
   for (size_t i = 0; i < manifest_.tensors.size(); ++i) {
-    bytes.resize(static_cast<size_t>(manifest_.tensors[i].bytes()));
-    RETURN_IF_ERROR(read(static_cast<int64_t>(i), bytes, threads));
+    const TensorSpec& spec = manifest_.tensors[i];
+    bytes.resize(static_cast<size_t>(spec.bytes()));
+    ASSIGN_OR_RETURN(const CellSource all, cells(static_cast<int64_t>(i), CellsFrom::kCheckpoint));
+    RETURN_IF_ERROR(read_box_from(all, static_cast<int64_t>(i), Extents(spec.shape.size(), 0), spec.shape,
+                                  bytes, threads));
   }
   return {};
+}
+
+void Checkpoint::log_sources() const {
+  if (scratch_of(*fs_) == nullptr) return;
+  log_info(fmt::format("{}: {} bytes of its arrays were read from {}, {} bytes from the store", path_,
+                       taken_->from_scratch.load(), scratch_of(*fs_)->folder(),
+                       taken_->from_checkpoint.load()));
 }
 
 Result<Status> damage_of(io::FileSystem& fs, const std::string& path, int threads) {

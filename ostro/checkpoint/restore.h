@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ostro/checkpoint/catalog.h"
+#include "ostro/checkpoint/cell_source.h"
 #include "ostro/checkpoint/manifest.h"
 #include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/file_system.h"
@@ -16,7 +17,8 @@
 
 namespace ostro::checkpoint {
 
-// One checkpoint, opened. Thread-safe; refers to `fs`, which must outlive it.
+// One checkpoint, opened. Thread-safe; refers to `fs`, which must outlive it. Where `fs` is a
+// ScratchFileSystem, cells that it has kept on this machine are read from there.
 class Checkpoint {
  public:
   // Reads and checks the manifest; arrays are opened when they are read.
@@ -45,23 +47,23 @@ class Checkpoint {
   // be read instead.
   Result<std::shared_ptr<io::LeasedRegion>> map(int64_t tensor, int threads = 2) const;
 
-  // Reads and checks everything.
+  // Reads and checks everything, where the checkpoint lies: nothing from scratch.
   Status verify(int threads = 2) const;
 
- private:
-  // An array on disk and its cells.
-  struct Cells {
-    io::ZarrArray array;
-    std::vector<Box> boxes;
-    const CellHashes& hashes;
-  };
+  // Logs how many bytes of cells came from scratch, and how many from the checkpoint. Says nothing where `fs`
+  // keeps none.
+  void log_sources() const;
 
+ private:
   Checkpoint(io::FileSystem& fs, std::string path, Manifest manifest);
-  Result<Cells> cells(int64_t tensor) const;
+  Result<CellSource> cells(int64_t tensor, CellsFrom from = CellsFrom::kAnywhere) const;
+  Status read_box_from(const CellSource& all, int64_t tensor, const Extents& start, const Extents& shape,
+                       std::span<std::byte> bytes, int threads) const;
 
   io::FileSystem* fs_;
   std::string path_;
   Manifest manifest_;
+  std::shared_ptr<CellsTaken> taken_ = std::make_shared<CellsTaken>();  // also of copies
 };
 
 // What is wrong with this checkpoint for good, so that an older one is taken: other bytes, or a file that is

@@ -12,6 +12,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -181,6 +182,53 @@ class Test:
             self.good(name)
         self.w.verdict("equal", f"s3://{BUCKET}/all/killed-0", env=self.env)
 
+    def scratch(self):
+        """A run that is killed goes on from what it kept on its machine. What is damaged or gone there comes from the store."""
+        name, folder = "scratch", self.w.root / "scratch"
+        config = self.config(name, trainer__scratch_dir="scratch")
+
+        def session(kills=True):
+            """The chunks of step 8 that it fetched before it wrote those of step 16, and the bytes that it says it read: from scratch, from
+            the store."""
+            process, started = [], threading.Event()
+
+            def kill(what, _):
+                if kills and what.startswith("PUT") and what.endswith("/step-00000016/manifest.json") and started.wait(300):
+                    process[0].send_signal(signal.SIGKILL)
+                    return "reset"
+
+            self.begin(kill)
+            process.append(self.w.start("train", "--config", config, env=self.env))
+            started.set()
+            out, err = process[0].communicate(timeout=300)
+            check(process[0].returncode == (-signal.SIGKILL if kills else 0), f"status {process[0].returncode}\n{out}{err}")
+            asked = self.store.requests
+            asked = asked[:next(i for i, what in enumerate(asked) if what.startswith("PUT") and "/step-00000016/" in what)]
+            fetched = {match[1] for match in (re.match(r"(?:GET|HEAD) .*/step-00000008/(.*/(?:c[.\d]*|zarr.json))(?: |$)", what)
+                                              for what in asked) if match}
+            told = re.search(r"(\d+) bytes of its arrays were read from \S+, (\d+) bytes from the store", err)
+            return fetched, told and (int(told[1]), int(told[2]))
+
+        check(session() == (set(), None), "a new run read a checkpoint")
+        fetched, told = session()
+        check(not fetched and told and told[0] > 0 and told[1] == 0, f"{told}; fetched {fetched}")
+        size = told[0]
+        chunks = [path for path in folder.glob("*/*/step-00000008/**/c*") if path.is_file()]
+        damaged = max(chunks, key=lambda path: (path.stat().st_size, path))
+        content = bytearray(damaged.read_bytes())
+        content[len(content) // 2] ^= 1
+        damaged.write_bytes(content)
+        array = str(damaged.parent.relative_to(next(p for p in damaged.parents if p.name == "step-00000008")))
+        fetched, told = session()
+        check(fetched == {f"{array}/{damaged.name}", f"{array}/zarr.json"}, f"fetched {fetched}")
+        check(told == (size - len(content), len(content)), f"{told}, {size} bytes in all")
+        shutil.rmtree(folder)
+        fetched, told = session(kills=False)
+        check(told == (0, size) and len(fetched) == 2 * len(chunks), f"{told}; fetched {fetched}")
+        self.whole(name)
+        steps = sorted(path.name for path in folder.glob("*/*/step-*"))
+        check(steps == ["step-00000016", "step-00000024"], f"scratch has {steps}")
+
     def expired(self):
         """Keys that expire in the middle are read again from the file; given in the environment, they are an error."""
         keys = self.w.root / "keys"
@@ -322,7 +370,7 @@ class Test:
     def workers(self):
         """Two processes write one checkpoint, and share nothing else; a second coordinator is refused."""
         name = "workers"
-        config = self.config(name)
+        config = self.config(name, trainer__scratch_dir="scratch-workers")
         gate, there = threading.Event(), threading.Event()
 
         def gates(command, path):
@@ -340,8 +388,12 @@ class Test:
         gate.set()
         out, err = process.communicate(timeout=300)
         check(process.returncode == 0, out + err)
-        self.whole(name)
-
+        files = self.whole(name)
+        # Each has kept its own cells, in a place of its own.
+        kept = [{str(path.relative_to(place)) for path in place.glob("step-*/**/c*") if path.is_file()}
+                for place in sorted((self.w.root / "scratch-workers").glob("*/*")) if place.is_dir()]
+        chunks = {path[len("checkpoints/"):] for path in files if re.search(r"step-000000(16|24)/.*/c[.\d]*$", path)}
+        check(len(kept) == 2 and all(kept) and not kept[0] & kept[1] and kept[0] | kept[1] == chunks, f"{kept}")
 
     def workers_killed(self):
         killed_workers(self, "workers-killed", STEPS, 10)
@@ -358,7 +410,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     return in_order(Test(args.ostro, args.kills, args.seed),
-                    ("skeleton", "reads", "faults", "killed", "expired", "two_at_once", "loses", "control", "late", "refused",
+                    ("skeleton", "reads", "faults", "killed", "scratch", "expired", "two_at_once", "loses", "control", "late", "refused",
                      "workers", *(("slow", "workers_killed", "moto") if full else ())))
 
 

@@ -154,6 +154,7 @@ Result<train::CellsRead> restore_cells(const WorkerPlan& plan, runtime::Collecti
     if (prints) {
       ASSIGN_OR_RETURN(sums, fingerprint_cells(checkpoint, plan, c.rank(), read));
     }
+    checkpoint.log_sources();
     return Status();
   };
   if (const Status done = attempt(); !done.ok()) mine.refuse(done.error(), is_final(done.error()));

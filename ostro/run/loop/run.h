@@ -54,6 +54,8 @@ struct Environment {
   // whose checkpoint is kept (CheckpointerOptions::is_kept): then the chain ends with that checkpoint's name,
   // as the chain of the whole run goes on from it. A later session goes on with the run.
   std::optional<int64_t> until = {};
+  // Owns what `fs` refers to, where that is not the program's (scratch_files).
+  std::shared_ptr<io::FileSystem> own_files = {};
 };
 
 // The cost of a run.

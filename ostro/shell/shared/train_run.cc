@@ -12,6 +12,7 @@
 #include "ostro/shell/shared/slice_sizes.h"
 #include "ostro/shell/words/args.h"
 #include "ostro/shell/words/exit_code.h"
+#include "ostro/train/step/run_files.h"
 
 namespace ostro::cli {
 namespace {
@@ -34,8 +35,9 @@ void write_page(const Context& context, const std::string& run_directory, const 
 Result<run::Environment> training_environment(const Context& context, runtime::Engine& engine,
                                               const train::TrainConfig& config, BuildProgressLine& line) {
   ASSIGN_OR_RETURN(data::BuildSettings build, build_settings(line));
+  std::shared_ptr<io::FileSystem> scratch = train::scratch_files(context.fs, config);
   return run::Environment{
-      .fs = context.fs,
+      .fs = scratch != nullptr ? *scratch : context.fs,
       .engine = engine,
       .stop = context.stop,
       .build = std::move(build),
@@ -51,7 +53,8 @@ Result<run::Environment> training_environment(const Context& context, runtime::E
             write_page(context, directory, config, with_samples, stop);
           },
       .refresh_page =
-          [&](const std::string& directory) { return page::refresh_report(context.fs, directory, config); }};
+          [&](const std::string& directory) { return page::refresh_report(context.fs, directory, config); },
+      .own_files = scratch};
 }
 
 Result<run::RunOutcome> train_here(const Context& context, const train::TrainConfig& config,

@@ -127,6 +127,12 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&log_dir, "log_dir", Effect::kOutput, "path",
         "where runs are kept, a folder or s3://bucket/folder; the run directory is log_dir/id")
       .other("other_runs");
+  t.add(&scratch_dir, "scratch_dir", Effect::kOutput, "path",
+        "with log_dir in an object store: a local folder in which each process keeps what it wrote of the "
+        "newest checkpoint, so that a restore on this machine reads from there what has the manifest's hash; "
+        "null: none")
+      .since_default("null")
+      .other("scratch");
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
       .fixed("initial weights and the order of the data were drawn from it");
   t.add(&mp, "mp", Effect::kBits, "",
@@ -295,6 +301,13 @@ Status TrainerOptions::validate() const {
             "{} is no local folder, and no folder of an object store (s3://bucket/runs), where a run can be "
             "written",
             log_dir)));
+  if (scratch_dir && scratch_dir->empty())
+    mistakes.add(option_error("trainer.scratch_dir", "is empty; name a local folder, or leave it out"));
+  if (scratch_dir && !io::path_scheme(*scratch_dir).empty())
+    mistakes.add(
+        option_error("trainer.scratch_dir",
+                     fmt::format("{} is no local folder; name one on a disk of this machine, or leave it out",
+                                 *scratch_dir)));
   if (initialize_from && initialize_from->empty())
     mistakes.add(
         option_error("trainer.initialize_from",

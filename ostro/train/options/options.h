@@ -74,6 +74,7 @@ using TrackerOptions = std::variant<JsonTrackerOptions, TensorboardTrackerOption
 struct TrainerOptions {
   std::string id = "run";  // the run directory is log_dir/id
   std::string log_dir = "runs";
+  std::optional<std::string> scratch_dir;  // for what this machine wrote of checkpoints in an object store
   int64_t seed = 0;
   std::string mp = "p=f32,c=bfloat16";
   std::string device = "cpu";

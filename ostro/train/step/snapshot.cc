@@ -181,6 +181,7 @@ Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, co
     if (arrays.partial && !slots.by_path.count(spec.path)) continue;
     RETURN_IF_ERROR(slots.read(c, i));
   }
+  c.log_sources();
   if (checks.parameters) RETURN_IF_ERROR(checks.parameters(c.manifest(), path, slots.bytes_of(c.manifest())));
   slots.state.step = c.manifest().info.step;
   return RestoredState{std::move(slots.state), path, c.manifest().name};
