@@ -43,6 +43,14 @@ def settings(args):
     return passed
 
 
+def configuration(path):
+    """What the workers and the coordinator get of it: the text of a file of this node, or where it is in an object store."""
+    if "://" in path:
+        return {"config_at": path}
+    file = pathlib.Path(path)
+    return {"config": file.read_text(encoding="utf-8"), "config_name": file.name}
+
+
 def main():
     args, words = parse(sys.argv[1:])
     from ostro_ray import cluster, output
@@ -56,9 +64,7 @@ def main():
     import ray
     from ostro_ray.supervisor import Supervisor
     secret = os.environ.get("OSTRO_JOB_SECRET") or secrets.token_hex(32)
-    config = pathlib.Path(args.config)
-    spec = {"program": args.program or args.ostro, "words": words, "config": config.read_text(encoding="utf-8"),
-            "config_name": config.name, "folder": os.getcwd()}
+    spec = {"program": args.program or args.ostro, "words": words, "folder": os.getcwd()} | configuration(args.config)
     variables = settings(args) | {"OSTRO_JOB_SECRET": secret}
 
     async def supervise():

@@ -13,14 +13,16 @@ from ostro_ray.processes import dies_with
 class Coordinator:
     """Starts `ostro coordinator` on this node, again when it is killed, and follows what it says.
 
-    `config` is the configuration's text: the file may be edited while the run goes on. The process has a session of its
+    `spec` has the configuration's text: the file may be edited while the run goes on. The process has a session of its
     own: signals of the terminal reach the launcher alone, which passes the wish to stop on, once, by standard input."""
 
-    def __init__(self, program, address, port, config, words, secret):
+    def __init__(self, program, address, port, spec, words, secret):
         self._folder = tempfile.TemporaryDirectory(prefix="ostro-")
-        path = os.path.join(self._folder.name, "config.yaml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(config)
+        path = spec.get("config_at")  # in an object store
+        if path is None:
+            path = os.path.join(self._folder.name, "config.yaml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(spec["config"])
         self._command = [program, "coordinator", "--bind", address, "--stop_by_stdin", "--config", path, *words]
         self._environment = os.environ | {"OSTRO_JOB_SECRET": secret}
         self._host, self._port = address, port

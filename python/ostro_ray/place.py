@@ -62,10 +62,19 @@ def _words(spec, address, folder):
     """The command of the process: a worker with its configuration in the folder, or what spec["command"] says."""
     if "command" in spec:
         return [spec["program"], *spec["command"]]
-    config = os.path.join(folder, spec["config_name"])
-    with open(config, "w", encoding="utf-8") as file:
-        file.write(spec["config"])
+    config = spec.get("config_at")  # in an object store
+    if config is None:
+        config = os.path.join(folder, spec["config_name"])
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(spec["config"])
     return [spec["program"], "worker", "--coordinator", spec["coordinator"], "--bind", address, "--config", config, *spec["words"]]
+
+
+def _write_keys(path, text):
+    """Whoever reads the file meanwhile sees the keys before or these."""
+    with open(os.open(path + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(path + ".tmp", path)
 
 
 class Place:
@@ -74,6 +83,7 @@ class Place:
 
     def __init__(self):
         self._process = None
+        self._keys = None  # the file of its keys for an object store
         self._raylet = os.getppid()
 
     def _check_raylet(self):
@@ -84,15 +94,20 @@ class Place:
                 self._process.kill()
             os._exit(1)
 
-    def run(self, spec, variables):
+    def run(self, spec, variables, keys=None):
         """Runs the process, with these variables beside those of this one, and yields what happens: ("place", {...}), ("started", pid), ("stdout" or "stderr", lines),
-        ("exit", code; negative: the signal), or ("failed", text) when the program cannot be started."""
+        ("exit", code; negative: the signal), or ("failed", text) when the program cannot be started. `keys`: the text of its credentials file for an object store, or
+        None."""
         import ray
         address = ray.util.get_node_ip_address()
         yield ("place", {"address": address, "host": socket.gethostname(), "actor": os.getpid(),
                          "node": ray.get_runtime_context().get_node_id()})
         with tempfile.TemporaryDirectory(prefix="ostro-") as folder:
             try:
+                if keys is not None:
+                    self._keys = os.path.join(folder, "credentials")
+                    _write_keys(self._keys, keys)
+                    variables = variables | {"AWS_SHARED_CREDENTIALS_FILE": self._keys}
                 self._process = self._start(_words(spec, address, folder), spec, variables)
             except OSError as error:
                 yield ("failed", f"{spec['program']}: {error.strerror}")
@@ -114,6 +129,9 @@ class Place:
             while self._process.poll() is None:  # it has closed its streams, and goes on
                 self._check_raylet()
                 time.sleep(0.01)
+            if self._keys is not None:
+                os.unlink(self._keys)  # who gets the next word may end this actor before it has left the folder
+                self._keys = None
             yield ("exit", self._process.returncode)
 
     def _start(self, words, spec, variables):
@@ -132,6 +150,15 @@ class Place:
         return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 cwd=folder, env=os.environ | variables, preexec_fn=dies_with_actor,
                                 start_new_session=True)
+
+    def renew(self, keys):
+        """Puts other keys into the file, which the process reads again when a server says that those it has have expired."""
+        path = self._keys
+        try:
+            if path is not None and self._process is not None and self._process.poll() is None:
+                _write_keys(path, keys)
+        except OSError as error:  # the process has ended, and the folder is gone; or its disk is full, and it has the keys before
+            print(f"keys were not renewed: {error}", flush=True)
 
     def signal(self, number):
         """Sends a signal to the process, if it runs."""

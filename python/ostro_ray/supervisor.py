@@ -8,7 +8,7 @@ import time
 import ray
 from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
 
-from ostro_ray import cluster
+from ostro_ray import cluster, keys
 from ostro_ray.coordinator import Coordinator
 from ostro_ray.output import say
 from ostro_ray.worker import INTERRUPTED, Failed, Lost, Worker
@@ -29,12 +29,13 @@ class Supervisor:
         self.options, self.need = cluster.request(args.cpus_per_worker, args.resources_per_worker)
         words = [word for word in spec["words"] if word != "--amend"]  # which is the workers' affair
         self.coordinator = Coordinator(
-            args.ostro, ray.util.get_node_ip_address(), args.port, spec["config"],
+            args.ostro, ray.util.get_node_ip_address(), args.port, spec,
             ["--min_workers", str(args.min_workers), "--max_workers", str(args.max_workers), *words], variables["OSTRO_JOB_SECRET"])
         self.result, self.over, self.stopping = None, asyncio.Event(), False
         self.signals, self.restarts = 0, 0
         self.failures = {}  # by number of the place: how many workers in a row have failed there
         self.node_failures = {}  # by node: how many workers in a row have failed there
+        self.keys = keys.of_file()
 
     def finish(self, code):
         """The run is over, with the first status that is not 0 of those that the coordinator and the workers end with."""
@@ -173,7 +174,7 @@ class Supervisor:
 
     async def follow(self, worker):
         """The worker's exit status; None for one that has not begun when the run is over."""
-        following = asyncio.create_task(worker.follow(self.spec | {"coordinator": self.coordinator.address}, self.variables))
+        following = asyncio.create_task(worker.follow(self.spec | {"coordinator": self.coordinator.address}, self.variables, self.keys))
         over = asyncio.create_task(self.over.wait())
         try:
             await asyncio.wait([following, over], return_when=asyncio.FIRST_COMPLETED)
@@ -195,14 +196,16 @@ class Supervisor:
                 f"{self.running()} run; {cluster.room_text(self.need)}")
 
     async def watch(self):
-        """Has workers leave nodes that will go, and ends those that do not answer. Says when the cluster has no room for min_workers; 1, the end of the
+        """Has workers leave nodes that will go, ends those that do not answer, and gives them keys that are new. Says when the cluster has no room for min_workers; 1, the end of the
         run, when that lasts."""
         since, said = None, float("-inf")
         while True:
             await asyncio.sleep(LOOK)
             gone = cluster.draining()
+            self.keys = keys.of_file() or self.keys
             for worker in self.workers.values():
                 worker.end_silent()
+                worker.renew(self.keys)
                 if worker.place is not None and worker.place["node"] in gone:
                     worker.leave(signal.SIGTERM)
             now = time.monotonic()

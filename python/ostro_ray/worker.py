@@ -39,6 +39,7 @@ class Worker:
         self.place, self.pid = None, None  # once Ray has placed it; once the process runs
         self._started = 0.0
         self._leaving = False
+        self._keys = None  # that it was given last
 
     def name(self):
         rank = self._coordinator.ranks.get(self._key())
@@ -56,6 +57,12 @@ class Worker:
         if self.pid:
             self._actor.signal.remote(number)
 
+    def renew(self, keys):
+        """Gives it other keys than those that it has. One that was given none has a file of its node, or needs none."""
+        if self.pid and self._keys is not None and self._keys != keys:
+            self._keys = keys
+            self._actor.renew.remote(keys)
+
     def leave(self, number):
         """Asks it to leave, once."""
         if self.pid and not self._leaving:
@@ -72,11 +79,13 @@ class Worker:
     def kill(self):
         ray.kill(self._actor, no_restart=True)
 
-    async def follow(self, spec, variables):
-        """Passes on what it prints, until it ends by itself: its exit status. `variables` are of its environment. They are an argument of a method, of
+    async def follow(self, spec, variables, keys=None):
+        """Passes on what it prints, until it ends by itself: its exit status. `variables` are of its environment, `keys` the text of its credentials
+        file. They are an argument of a method, of
         their own: what an actor is made with stays in a table of Ray's, and an argument that is long goes through files in its store."""
+        self._keys = keys
         try:
-            async for reference in self._actor.run.options(num_returns="streaming").remote(spec, variables):
+            async for reference in self._actor.run.options(num_returns="streaming").remote(spec, variables, keys):
                 kind, value = await reference
                 if kind == "exit":
                     return self._judge(value)

@@ -180,12 +180,34 @@ def faults(launch, cluster, nodes, rng):
             ("add another", lambda: add_node(5)), ("drain the first that was added", drain_node)]
 
 
+CREDENTIALS = "[default]\naws_access_key_id = other\naws_secret_access_key = other\n[p]\naws_access_key_id = {}\naws_secret_access_key = an access key of this test\n"
+
+
+def check_keys(launch, file):
+    """Each worker has the keys of the launcher's profile in a file that its user alone can read, also when they are renewed."""
+    def texts():
+        found = []
+        for pid in workers_of(launch.run):
+            variables = dict(line.split("=", 1) for line in pathlib.Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in line)
+            path = pathlib.Path(variables["AWS_SHARED_CREDENTIALS_FILE"])
+            check(path != file and path.stat().st_mode & 0o77 == 0 and path.parent.stat().st_mode & 0o77 == 0, f"{path} is open to others")
+            found.append(path.read_text())
+        return found
+
+    of_profile = CREDENTIALS.split("[p]")[1]
+    check(texts() and set(texts()) == {"[p]" + of_profile.format("first")}, f"{texts()}")
+    file.write_text(CREDENTIALS.format("second"))
+    launch.wait_for(lambda: set(texts()) == {"[p]" + of_profile.format("second")}, "keys that are renewed")
+
+
 def check_faults(place, cluster, nodes, rng, reference, of_ray):
     looked = False
     marks = place.top / "bad"
     marks.mkdir()
     (marks / f"127.0.0.{BAD_NODE}").write_text("1")
-    launch = Launch(place, cluster, "faults", LONG, {"OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": KEY},
+    keys = place.top / "keys"
+    keys.write_text(CREDENTIALS.format("first"))
+    launch = Launch(place, cluster, "faults", LONG, {"OSTRO_JOB_SECRET": SECRET, "AWS_SHARED_CREDENTIALS_FILE": str(keys), "AWS_PROFILE": "p"},
                     words=["--program", program_with_bad_nodes(place, marks)])
     try:
         for name, inject in faults(launch, cluster, nodes, rng):
@@ -196,7 +218,8 @@ def check_faults(place, cluster, nodes, rng, reference, of_ray):
             if not looked:
                 looked = True
                 given = [pathlib.Path(f"/proc/{pid}/environ").read_bytes() for pid in workers_of("faults")]
-                check(given and all(SECRET.encode() in text and KEY.encode() in text for text in given), "the workers have no secret")
+                check(given and all(SECRET.encode() in text for text in given), "the workers have no secret")
+                check_keys(launch, keys)
                 found = shown(cluster, of_ray, (SECRET, KEY))
                 check(not found, f"the secret is shown: {found}")
             inject()

@@ -28,6 +28,13 @@ STEPS, EVERY = 24, 8
 ELSEWHERE = "process 1 on elsewhere since 2026-01-01T00:00:00Z (epoch 1)\nostro lock 1, lease {} s, term 7, renewal 0, process boot/pid/1/1\n"
 
 
+# In the place of ssh: its options, `--`, the host and the command, which gets no variable of this process.
+SSH = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+exec env -i PATH="$PATH" SSH_CONNECTION="127.0.0.1 40000 $2 22" sh -c "$3"
+"""
+
+
 class Test:
     def __init__(self, ostro, kills, seed):
         self.w, self.store, self.kills, self.rng = Workspace(ostro), Store(), kills, random.Random(seed)
@@ -187,7 +194,7 @@ class Test:
         name, folder = "scratch", self.w.root / "scratch"
         config = self.config(name, trainer__scratch_dir="scratch")
 
-        def session(kills=True):
+        def session(kills=True, config=config):
             """The chunks of step 8 that it fetched before it wrote those of step 16, and the bytes that it says it read: from scratch, from
             the store."""
             process, started = [], threading.Event()
@@ -223,7 +230,7 @@ class Test:
         check(fetched == {f"{array}/{damaged.name}", f"{array}/zarr.json"}, f"fetched {fetched}")
         check(told == (size - len(content), len(content)), f"{told}, {size} bytes in all")
         shutil.rmtree(folder)
-        fetched, told = session(kills=False)
+        fetched, told = session(kills=False, config=f"s3://{BUCKET}/all/{name}/config.yaml")
         check(told == (0, size) and len(fetched) == 2 * len(chunks), f"{told}; fetched {fetched}")
         self.whole(name)
         steps = sorted(path.name for path in folder.glob("*/*/step-*"))
@@ -395,6 +402,22 @@ class Test:
         chunks = {path[len("checkpoints/"):] for path in files if re.search(r"step-000000(16|24)/.*/c[.\d]*$", path)}
         check(len(kept) == 2 and all(kept) and not kept[0] & kept[1] and kept[0] | kept[1] == chunks, f"{kept}")
 
+    def ssh(self):
+        """Machines that ssh reaches need no configuration's file: it comes from the store, and the keys by standard input."""
+        name, program, machine = "ssh", self.w.root / "ssh", self.w.root / "machine"
+        config = self.config(name)
+        program.write_text(SSH)
+        program.chmod(0o755)
+        (self.w.root / "hosts.txt").write_text("127.0.0.1\n127.0.0.2\n")
+        machine.mkdir()
+        for part in ("corpus", "tokenizer.json", "cache"):
+            (machine / part).symlink_to(self.w.root / part)
+        self.begin()
+        out = self.w.good("launch", "ssh", "--hosts", "hosts.txt", "--ssh", str(program), "--bind", "127.0.0.1", "--folder", str(machine),
+                          "--config", config, env=self.env)
+        self.whole(name)
+        check(not (machine / config).exists() and "starting 2 workers on 2 machines" in out, out)
+
     def workers_killed(self):
         killed_workers(self, "workers-killed", STEPS, 10)
 
@@ -411,7 +434,7 @@ def main():
     args = parser.parse_args()
     return in_order(Test(args.ostro, args.kills, args.seed),
                     ("skeleton", "reads", "faults", "killed", "scratch", "expired", "two_at_once", "loses", "control", "late", "refused",
-                     "workers", *(("slow", "workers_killed", "moto") if full else ())))
+                     "workers", "ssh", *(("slow", "workers_killed", "moto") if full else ())))
 
 
 if __name__ == "__main__":

@@ -75,8 +75,6 @@ Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& conf
   RETURN_IF_ERROR(fs.make_dirs(directory));
   const std::string kept = io::join_path(directory, kLaunchFile);
   RETURN_IF_ERROR(io::write_file_atomically(fs, kept, kept_config_text(config)));
-  // A worker reads its configuration from a disk: there the file that was given, which must be where it is.
-  if (fs.is_object_store(kept)) return words;
   return naming_kept_config(config, words);
 }
 

@@ -31,7 +31,8 @@ std::string kept_config_text(train::TrainConfig config);
 std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
                                             const std::vector<std::string>& words);
 
-// Writes the configuration into the run's directory and returns naming_kept_config. Workers that start later
+// Writes the configuration into the run's directory, which may be in an object store, and returns
+// naming_kept_config. Workers that start later
 // then have the configuration of this moment, even if the given file is edited meanwhile, and other nodes
 // need not have the files that it includes. Errors: those of writing.
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,

@@ -56,8 +56,8 @@ struct TrainConfig {
   Status check_axes_of_model();
 };
 
-// Reads a file, applies the overrides and calls resolve(). A run's config.yaml is what the run has in force
-// (chain::config_in_force).
+// Reads a file, which may be in an object store (s3://), applies the overrides and calls resolve(). A run's
+// config.yaml is what the run has in force (chain::config_in_force).
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
                                       models::ModelChoices models = models::builtin_models());
 
