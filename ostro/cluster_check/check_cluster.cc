@@ -353,7 +353,7 @@ class Check {
   const Context& context_;
   const CheckRequest& request_;
   const bool listens_ = request_.relay != "always";  // workers, for others
-  std::vector<std::optional<LineProcess>> processes_;
+  std::vector<std::optional<cluster::LineProcess>> processes_;
   ClusterReport out_;
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ostro/cluster/ssh/hosts.h"
-#include "ostro/cluster_check/line_process.h"
+#include "ostro/cluster/ssh/line_process.h"
 #include "ostro/context/context.h"
 
 namespace ostro::cluster_check {
@@ -22,7 +22,7 @@ struct CheckRequest {
   bool selftest = true;
   int64_t link_bytes = int64_t{32} << 20;  // sent over each link that is measured; 0: only connects
   // Starts the program of a host.
-  std::function<Result<LineProcess>(const cluster::SshHost& host)> start;
+  std::function<Result<cluster::LineProcess>(const cluster::SshHost& host)> start;
   std::function<void(const std::string& what, double part)> on_progress = [](const std::string&, double) {};
 };
 

@@ -2,7 +2,9 @@
 """Tests `ostro launch ssh`: a program in the place of ssh runs the workers on this machine, at several addresses of the loopback.
 
 The chain is that of `ostro train` when a worker is killed, a machine is not reached and a connection breaks off; a stopped worker is killed, a machine that fails left out; the secret is in no
-program's arguments; workers end when their launcher is killed; and what is wrong in the list of hosts is one clear error.
+program's arguments; workers end when their launcher is killed, and go on when the same command is typed again; --bring carries the program, the
+configuration and the data to machines that share the run's folder alone, once, and refuses a byte that was flipped on the way; and what is wrong in the list of
+hosts is one clear error.
 
     ssh_test.py --ostro PROGRAM
 """
@@ -10,6 +12,7 @@ program's arguments; workers end when their launcher is killed; and what is wron
 import argparse
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +26,24 @@ while [ "$1" != -- ]; do shift; done
 [ "$2" != down ] || { printf 'ssh: connect to host down port 22: Connection refused\\r\\n' >&2; exit 255; }
 echo $$ >> "$0.pids"
 exec env -i PATH="$PATH" HOME="$HOME" SSH_CONNECTION="127.0.0.1 40000 $2 22" sh -c "$3"
+"""
+# Each machine has a home folder of its own, and the command begins in it. On the way to the machine of the file `flip` a byte of what looks like a program changes.
+SSH_HOMES = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+home="${0%/*}/homes/$2"
+mkdir -p "$home" && cd "$home" || exit 255
+take() { env -i PATH="$PATH" HOME="$home" SSH_CONNECTION="127.0.0.1 40000 $1 22" sh -c "$2"; }
+[ "$2" != "$(cat "${0%/*}/flip" 2>/dev/null)" ] || { python3 "${0%/*}/flip.py" | take "$2" "$3"; exit; }
+exec env -i PATH="$PATH" HOME="$home" SSH_CONNECTION="127.0.0.1 40000 $2 22" sh -c "$3"
+"""
+FLIP = """import os
+before, done = 0, False
+while data := os.read(0, 65536):
+    at = data.find(b"ELF")
+    if not done and at >= 0 and at + 1000 < len(data):
+        data, done = data[:at + 900] + bytes([data[at + 900] ^ 1]) + data[at + 901:], True
+    while data:
+        data = data[os.write(1, data):]
 """
 SECRET = "0123456789abcdef" * 4
 
@@ -102,13 +123,81 @@ def check_stopped(place, ssh, options, expected):
     check("connect to host down port 22: Connection refused" in kept, f"what ssh said is not kept:\n{kept}")
 
 
-def check_orphans(place, ssh, options):
-    """Workers whose launcher was killed end."""
+def check_orphans(place, ssh, options, expected):
+    """Workers whose launcher was killed end; the same command goes on from the last checkpoint, to the chain of ostro train."""
+    ssh.gate.at(25)
     process = ssh.start("orphans", ssh.hosts("127.0.0.1", "127.0.0.2"), options)
-    wait_for(lambda: steps_of(place, "orphans") > 3)
+    wait_for(lambda: steps_of(place, "orphans") > 13)
     process.kill()
     wait_for(lambda: not workers_of("orphans"))
     process.communicate()
+    check(place.chain("orphans") != expected, "the run had ended before its launcher was killed")
+    ssh.gate.open()
+    ssh.ended(ssh.start("orphans", ssh.hosts("127.0.0.1", "127.0.0.2"), options), "orphans", expected)
+
+
+def check_bring(place, options, expected):
+    """Two machines share nothing but the run's folder. Everything is copied once, to both; the workers run the copies."""
+    here = place.top / "brought"
+    here.mkdir()
+    for name, text in (("ssh", SSH_HOMES), ("flip.py", FLIP)):
+        (here / name).write_text(text)
+        (here / name).chmod(0o755)
+    (here / "hosts.txt").write_text("127.0.0.1\n127.0.0.2\n")
+    for name in ("text.txt", "tokenizer.json"):
+        shutil.copy(place.top / name, here / name)
+    config = (place.top / "c.yaml").read_text().replace(f"{place.top}/runs", "@").replace(f"{place.top}/", "").replace("@", f"{place.top}/runs")
+    (here / "c.yaml").write_text(config)
+    gate = Gate(here)
+
+    def start(run, more=()):
+        words = [place.ostro, "launch", "ssh", "--hosts", "hosts.txt", "--ssh", str(here / "ssh"), "--bind", "127.0.0.1", "--bring", "--config", "c.yaml",
+                 "--trainer.id", run, *options, *more]
+        return subprocess.Popen(words, env=place.environment({"OSTRO_THREADS": "1", "OSTRO_FAULT": gate.fault()}), text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, cwd=here)
+
+    def ended(process, run):
+        out = process.communicate(timeout=300)[0]
+        check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
+        check(place.chain(run) == expected, f"{run}: another chain than that of ostro train\n{out}")
+        return out
+
+    def brought_workers():
+        # The words of a worker do not have the run's name: it is in the configuration.
+        found = set()
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                exe, cwd = os.readlink(entry / "exe"), os.readlink(entry / "cwd")
+                worker = (entry / "cmdline").read_bytes().split(b"\0")[1:2] == [b"worker"]
+            except OSError:
+                continue
+            if worker and exe.startswith(str(here / "homes")):
+                found.add((exe.removeprefix(str(here / "homes") + "/").split("/")[0], exe.split("/bin/")[0] + "/work" == cwd))
+        return found
+
+    # The negative control: what is flipped on the way is found, and the run does not begin.
+    (here / "flip").write_text("127.0.0.2")
+    process = start("brought", ["--min_workers", "2"])
+    out = process.communicate(timeout=300)[0]
+    check(process.returncode == 1 and "127.0.0.2 has no copy of the program and the data" in out and "arrived with other bytes than it has here" in out
+          and "machines for 1 workers have the copy, and 2 workers are needed" in out, f"a flipped byte: exit code {process.returncode}\n{out}")
+    check(not list((here / "homes" / "127.0.0.2" / ".cache/ostro/copies").iterdir()), "something of a damaged copy stayed")
+    (here / "flip").unlink()
+    gate.at(20)
+    process = start("brought")
+    wait_for(lambda: steps_of(place, "brought") > 5 and len(brought_workers()) == 2)
+    check(brought_workers() == {("127.0.0.1", True), ("127.0.0.2", True)}, f"the workers are {brought_workers()}")
+    process.send_signal(signal.SIGTERM)
+    gate.open()
+    out = process.communicate(timeout=300)[0]
+    check(process.returncode == 75, f"stopped: exit code {process.returncode}\n{out}")
+    check("127.0.0.1 has all of" in out and "were copied to" in out and "of 127.0.0.2" in out, f"what was copied is not said:\n{out}")
+    out = ended(start("brought"), "brought")
+    check("were copied to" not in out and "127.0.0.1 has all of" in out and "127.0.0.2 has all of" in out, f"the same command copied again:\n{out}")
+    for more, says in ((["--program", "x"], "leave out --program and --folder"), (["--bring_mib", "0"], "--bring_mib: 0 is not a number from 1")):
+        process = start("bring-errors", more)
+        out = process.communicate(timeout=60)[0]
+        check(process.returncode == 2 and says in out, f"{more}: exit code {process.returncode}\n{out}")
 
 
 def check_errors(place, ssh):
@@ -142,7 +231,8 @@ def main():
         check_errors(place, ssh)
         check_faults(place, ssh, options, expected)
         check_stopped(place, ssh, options, expected)
-        check_orphans(place, ssh, options)
+        check_orphans(place, ssh, options, expected)
+        check_bring(place, options, expected)
     print("ostro launch ssh: the chain of ostro train with a machine that is down, a worker and a connection that are killed")
     return 0
 

@@ -41,7 +41,7 @@ Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, con
   request.start = [&](const cluster::SshHost& host) {
     std::vector<std::string> words = ssh_words(call.ssh);
     words.insert(words.end(), {"--", host.name, "exec sh -c " + shell_word(script)});
-    return cluster_check::LineProcess::start(words);
+    return cluster::LineProcess::start(words);
   };
   auto report = cluster_check::check_cluster(context, request);
   context.progress.end();

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "ostro/base/log.h"
 #include "ostro/base/net/listen.h"
+#include "ostro/cli/launch/bring_to_hosts.h"
+#include "ostro/cli/launch/brought_run.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/ssh_machines.h"
 #include "ostro/cli/launch/worker_words.h"
@@ -28,13 +32,17 @@ struct SshCall : SshMachines {
   std::string bind = kAnyAddress;
   int64_t min_workers = 1, port = 0;
   int64_t failures = 3, left_out = 600;
+  BringOptions bring;
+  bool amend = false;
 };
 
 // The device of the command line is in the kept configuration.
-const std::set<std::string> kOwn = {"--hosts",       "--ssh",  "--bind",   "--program",  "--folder",
-                                    "--min_workers", "--port", "--device", "--failures", "--left_out"};
+const std::set<std::string> kOwn = {"--hosts",       "--ssh",      "--bind",     "--program",
+                                    "--folder",      "--port",     "--device",   "--failures",
+                                    "--min_workers", "--left_out", "--bring_to", "--bring_mib"};
 
 constexpr int64_t kMostSeconds = 30 * 24 * 3600;
+constexpr int64_t kMostBringMebibytes = 1024 * 1024;
 
 // How long after a worker has left, because its machine was to be taken away, another is tried there.
 constexpr std::chrono::seconds kBack{60};
@@ -86,14 +94,47 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
   if (call.left_out < 1 || call.left_out > kMostSeconds)
     return invalid_argument(
         fmt::format("--left_out: {} is not a number from 1 to {} seconds", call.left_out, kMostSeconds));
+  if (!call.bring.on) return {};
+  if (!call.program.empty() || !call.folder.empty())
+    return invalid_argument(
+        "--bring: the copies have a program and a folder of their own; leave out --program and --folder");
+  if (call.bring.to.empty()) return invalid_argument("--bring_to: names no folder");
+  if (call.bring.most_mebibytes < 1 || call.bring.most_mebibytes > kMostBringMebibytes)
+    return invalid_argument(fmt::format("--bring_mib: {} is not a number from 1 to {}",
+                                        call.bring.most_mebibytes, kMostBringMebibytes));
   return {};
+}
+
+// Brings the copy to all machines. Error: fewer than min_workers workers are on machines that have it.
+Result<std::unique_ptr<BringToHosts>> bring_to(const SshCall& call, const BroughtRun& brought,
+                                               const std::vector<cluster::SshHost>& hosts,
+                                               const Context& context) {
+  std::vector<std::string> names;
+  for (const cluster::SshHost& host : hosts) names.push_back(host.name);
+  auto bringer = std::make_unique<BringToHosts>(context.fs, brought.copy, names,
+                                                [&call, names](size_t host, const std::string& script) {
+                                                  std::vector<std::string> words = ssh_words(call.ssh);
+                                                  words.insert(words.end(), {"--", names[host], script});
+                                                  return cluster::LineProcess::start(words);
+                                                });
+  const std::vector<bool> has = bringer->all(context.progress);
+  int64_t workers = 0;
+  for (size_t i = 0; i < hosts.size(); ++i)
+    if (has[i]) workers += static_cast<int64_t>(hosts[i].devices.size());
+  if (workers < call.min_workers)
+    return io_error(fmt::format(
+        "--bring: machines for {} workers have the copy, and {} workers are needed (--min_workers); what "
+        "was said before names what is wrong on the others",
+        workers, call.min_workers));
+  bringer->keep_trying();
+  return bringer;
 }
 
 // Says where each worker runs, and with which words.
 Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
-                     const std::vector<std::string>& words, int port, cluster::LocalWorkers& job) {
+                     const std::vector<std::string>& words, const WorkerPlace& place, int port,
+                     cluster::LocalWorkers& job) {
   cluster::RemoteWorker remote;
-  ASSIGN_OR_RETURN(const WorkerPlace place, worker_place(call.folder, call.program));
   remote.folder = place.folder, remote.program = place.program;
   remote.port = port;
   remote.if_killed = cluster::kExitLostPlace;  // another takes its place at once
@@ -137,23 +178,35 @@ Result<int> launch(const SshCall& call, const train::TrainConfig& config, const 
   local.left_out_for = std::chrono::seconds(call.left_out);
   local.back_after = kBack;
   local.input = cluster::worker_variables(environ, options.secret);
-  ASSIGN_OR_RETURN(const auto kept, with_kept_config(config, worker_words(typed, kOwn)));
+  std::vector<std::string> words;
+  WorkerPlace place;
+  std::unique_ptr<BringToHosts> bringer;
+  if (call.bring.on) {
+    ASSIGN_OR_RETURN(const BroughtRun brought, brought_run(context, config, call.bring, call.amend));
+    words = brought.words;
+    place = {brought.folder, brought.program};
+    ASSIGN_OR_RETURN(bringer, bring_to(call, brought, hosts, context));
+  } else {
+    ASSIGN_OR_RETURN(words, with_kept_config(config, worker_words(typed, kOwn, {"--bring"})));
+    ASSIGN_OR_RETURN(place, worker_place(call.folder, call.program));
+  }
   log_info(fmt::format("starting {} worker{} on {} machine{}", local.count, local.count == 1 ? "" : "s",
                        hosts.size(), hosts.size() == 1 ? "" : "s"));
-  return run_job(
-      config, "ostro launch ssh", options, std::move(local),
-      [&](int port, cluster::LocalWorkers& job) { return place_workers(call, hosts, kept, port, job); });
+  return run_job(config, "ostro launch ssh", options, std::move(local),
+                 [&](int port, cluster::LocalWorkers& job) {
+                   return place_workers(call, hosts, words, place, port, job);
+                 });
 }
 
 }  // namespace
 
 int launch_ssh_command(Args args) {
   SshCall call;
-  bool amend = false;
   args.summary(
       "Trains on machines that ssh reaches without a question: starts a worker on each, and another in the "
       "place of one that is lost. The run's hash is the one of ostro train. All machines see the run's "
-      "folder, the data and the program under the same paths.");
+      "folder, the data and the program under the same paths; with --bring they share the run's folder "
+      "only.");
   args.option(
       "--hosts", &call.hosts, "FILE",
       "a machine in each line: HOST [slots=N] [devices=LIST] [slice=NAME] [advertise=HOST[:PORTS]]; N "
@@ -165,11 +218,18 @@ int launch_ssh_command(Args args) {
               "a machine on which N workers in a row failed is left out; 0: none is");
   args.option("--left_out", &call.left_out, "SECONDS", "so long; then it is tried again");
   take_ssh_options(args, call);
+  args.flag(
+      "--bring", &call.bring.on,
+      "copies this program, the configuration, the tokenizer and token stores to machines that do not have "
+      "them yet, through ssh");
+  args.option("--bring_to", &call.bring.to, "DIR",
+              "the folder of copies there; ~/.cache/ostro/copies by default");
+  args.option("--bring_mib", &call.bring.most_mebibytes, "N", "the most MiB of a token store that is copied");
   args.option("--bind", &call.bind, "ADDRESS",
               "where the coordinator listens on this machine; any: at all its addresses, and each worker "
               "takes the one from which ssh came");
   args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
-  args.flag("--amend", &amend, "as of ostro train");
+  args.flag("--amend", &call.amend, "as of ostro train");
   args.device();
   args.config();
   if (auto code = args.parse()) return *code;

@@ -15,6 +15,11 @@ constexpr size_t kMostOfFirstLine = 1024;
 
 }  // namespace
 
+std::string home_word(const std::string& path) {
+  if (path == "~") return "\"$HOME\"";
+  return path.starts_with("~/") ? "\"$HOME\"/" + shell_word(path.substr(2)) : shell_word(path);
+}
+
 std::string remote_script(const RemoteWorker& worker) {
   std::string words;
   for (const std::string& word : worker.words) words += " " + shell_word(word);
@@ -38,7 +43,7 @@ wait $worker; status=$?
 kill $watch 2>/dev/null
 [ $status -le 128 ] || status={if_killed}
 exit $status)",
-      fmt::arg("folder", shell_word(worker.folder)), fmt::arg("address", shell_word(worker.address)),
+      fmt::arg("folder", home_word(worker.folder)), fmt::arg("address", shell_word(worker.address)),
       fmt::arg("workers", worker.workers), fmt::arg("program", shell_word(worker.program)),
       fmt::arg("started", kStartedWorker), fmt::arg("port", worker.port), fmt::arg("words", words),
       fmt::arg("if_killed", worker.if_killed));

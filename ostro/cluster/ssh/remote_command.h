@@ -19,7 +19,7 @@
 namespace ostro::cluster {
 
 struct RemoteWorker {
-  std::string folder;              // where it runs
+  std::string folder;              // where it runs; as home_word takes it
   std::string program;             // ostro on that machine
   int port = 0;                    // of the coordinator
   std::string address;             // of the coordinator; "": the one from which ssh came
@@ -27,6 +27,9 @@ struct RemoteWorker {
   int if_killed = 1;               // the script's exit status when the worker was killed
   std::vector<std::string> words;  // further arguments of `ostro worker`
 };
+
+// A path on another machine as a word of its shell: with "~/" in front, below the home folder there.
+std::string home_word(const std::string& path);
 
 // A script of a POSIX shell, as one word for ssh.
 std::string remote_script(const RemoteWorker& worker);

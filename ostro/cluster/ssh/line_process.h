@@ -8,12 +8,13 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/wire/socket.h"
 
-namespace ostro::cluster_check {
+namespace ostro::cluster {
 
 class LineProcess {
  public:
@@ -26,6 +27,10 @@ class LineProcess {
 
   // Writes a line; it must not have a line feed. Error: kIo, when the program has ended.
   Status ask(const std::string& line);
+  // Writes bytes, and waits until the program takes them. Error: the same.
+  Status send(std::string_view bytes);
+  // Nothing more is written.
+  void end_input() { in_.close(); }
   // The next line of the program. Errors: kIo, with what the program wrote to standard error, when it has
   // ended, the time is over, `stop` says true, or a line has more than 1 MiB.
   Result<std::string> answer(std::chrono::milliseconds patience, const std::function<bool()>& stop);
@@ -33,14 +38,14 @@ class LineProcess {
  private:
   LineProcess() = default;
   // Takes what has come to standard output and standard error; false at the end of standard output.
-  bool read(cluster::Clock::time_point until);
+  bool read(Clock::time_point until);
   // Waits a moment for what a program that has ended wrote to standard error.
   void hear_out();
   Error gone(const std::string& what) const;
 
   pid_t process_ = -1;
-  cluster::Socket in_, out_, errors_;
+  Socket in_, out_, errors_;
   std::string lines_, said_;
 };
 
-}  // namespace ostro::cluster_check
+}  // namespace ostro::cluster

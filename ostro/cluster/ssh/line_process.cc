@@ -1,4 +1,4 @@
-#include "ostro/cluster_check/line_process.h"
+#include "ostro/cluster/ssh/line_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -17,23 +17,23 @@
 
 extern char** environ;
 
-namespace ostro::cluster_check {
+namespace ostro::cluster {
 namespace {
 
-constexpr size_t kMostLine = size_t{1} << 20, kMostSaid = 4096;
+constexpr size_t kMostOfAnswer = size_t{1} << 20, kMostOfErrors = 4096;
 
-struct Pipe {
-  cluster::Socket read, write;
+struct LinePipe {
+  Socket read, write;
 };
 
-Result<Pipe> make_pipe() {
+Result<LinePipe> make_line_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return io_error(fmt::format("pipe: {}", std::strerror(errno)));
-  return Pipe{cluster::Socket(ends[0]), cluster::Socket(ends[1])};
+  return LinePipe{Socket(ends[0]), Socket(ends[1])};
 }
 
 // Reads what is there into `text`, at most `most` bytes in all; false at the end.
-bool take(int fd, std::string& text, size_t most) {
+bool take_some(int fd, std::string& text, size_t most) {
   std::array<char, 4096> buffer{};
   const ssize_t count = ::read(fd, buffer.data(), buffer.size());
   if (count < 0) return errno == EINTR || errno == EAGAIN;
@@ -54,9 +54,9 @@ LineProcess& LineProcess::operator=(LineProcess&& other) noexcept {
 }
 
 Result<LineProcess> LineProcess::start(const std::vector<std::string>& words) {
-  ASSIGN_OR_RETURN(Pipe in, make_pipe());
-  ASSIGN_OR_RETURN(Pipe out, make_pipe());
-  ASSIGN_OR_RETURN(Pipe errors, make_pipe());
+  ASSIGN_OR_RETURN(LinePipe in, make_line_pipe());
+  ASSIGN_OR_RETURN(LinePipe out, make_line_pipe());
+  ASSIGN_OR_RETURN(LinePipe errors, make_line_pipe());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.read.fd(), STDIN_FILENO);
@@ -95,31 +95,32 @@ Error LineProcess::gone(const std::string& what) const {
   return io_error(said_.empty() ? what : fmt::format("{}: {}", what, one_line(said_)));
 }
 
-Status LineProcess::ask(const std::string& line) {
-  const std::string text = line + "\n";
+Status LineProcess::ask(const std::string& line) { return send(line + "\n"); }
+
+Status LineProcess::send(std::string_view bytes) {
   size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = ::write(in_.fd(), text.data() + written, text.size() - written);
+  while (written < bytes.size()) {
+    const ssize_t count = ::write(in_.fd(), bytes.data() + written, bytes.size() - written);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     written += static_cast<size_t>(count);
   }
-  if (written == text.size()) return {};
+  if (written == bytes.size()) return {};
   hear_out();
   return gone("has ended");
 }
 
 void LineProcess::hear_out() {
-  const auto until = cluster::deadline_after(std::chrono::milliseconds(500));
-  while (errors_.fd() >= 0 && cluster::Clock::now() < until) (void)read(until);
+  const auto until = deadline_after(std::chrono::milliseconds(500));
+  while (errors_.fd() >= 0 && Clock::now() < until) (void)read(until);
 }
 
-bool LineProcess::read(cluster::Clock::time_point until) {
+bool LineProcess::read(Clock::time_point until) {
   std::array<pollfd, 2> fds = {pollfd{out_.fd(), POLLIN, 0}, pollfd{errors_.fd(), POLLIN, 0}};
-  if (::poll(fds.data(), fds.size(), cluster::poll_milliseconds(until)) <= 0) return true;
-  if (fds[1].revents != 0 && !take(errors_.fd(), said_, kMostSaid)) errors_.close();
+  if (::poll(fds.data(), fds.size(), poll_milliseconds(until)) <= 0) return true;
+  if (fds[1].revents != 0 && !take_some(errors_.fd(), said_, kMostOfErrors)) errors_.close();
   if (fds[0].revents == 0) return true;
-  if (take(out_.fd(), lines_, kMostLine + 1)) return true;
+  if (take_some(out_.fd(), lines_, kMostOfAnswer + 1)) return true;
   out_.close();  // poll() passes over it
   return false;
 }
@@ -127,7 +128,7 @@ bool LineProcess::read(cluster::Clock::time_point until) {
 Result<std::string> LineProcess::answer(std::chrono::milliseconds patience,
                                         const std::function<bool()>& stop) {
   constexpr std::chrono::milliseconds kLook{200};
-  const auto until = cluster::deadline_after(patience);
+  const auto until = deadline_after(patience);
   bool open = true;
   while (true) {
     if (const size_t end = lines_.find('\n'); end != std::string::npos) {
@@ -135,16 +136,15 @@ Result<std::string> LineProcess::answer(std::chrono::milliseconds patience,
       lines_.erase(0, end + 1);
       return line;
     }
-    if (lines_.size() > kMostLine) return gone("answers with a line without an end");
+    if (lines_.size() > kMostOfAnswer) return gone("answers with a line without an end");
     if (!open) {
       hear_out();
       return gone("has ended");
     }
-    if (cluster::Clock::now() >= until)
-      return gone(fmt::format("gave no answer in {} s", patience.count() / 1000));
+    if (Clock::now() >= until) return gone(fmt::format("gave no answer in {} s", patience.count() / 1000));
     if (stop && stop()) return gone("was not waited for");
-    open = read(std::min(until, cluster::deadline_after(kLook)));
+    open = read(std::min(until, deadline_after(kLook)));
   }
 }
 
-}  // namespace ostro::cluster_check
+}  // namespace ostro::cluster
