@@ -2,7 +2,9 @@
 """Tests `ostro launch kubernetes`: the manifests are validated against the schema of Kubernetes' API (by kubernetes-validate, where that
 package is there), they agree with each other, and the commands of their pods, run on this machine, train to the chain of `ostro train`,
 also when the coordinator's pod is drained and the workers' Job deleted. As root each pod is another user in a network namespace of its
-own, with the address of a pod and the Service's name. What is wrong is one error.
+own, with the address of a pod and the Service's name. What is wrong is one error. The RayJob of
+examples/kuberay has the fields of KubeRay's API (kuberay_rayjob.json), pods that Kubernetes takes, and an entry point that the program
+takes.
 
     kubernetes_test.py --ostro PROGRAM
 """
@@ -13,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import stat
@@ -311,6 +314,56 @@ def check_relative(place):
     check(spec["containers"][0]["workingDir"] == str(place.top), "without a folder on the volume pods run at its mount")
 
 
+def check_kuberay(place):
+    """The example for KubeRay. The entry point runs with a Python that has no Ray, which is what it then says."""
+    sys.path += map(str, ROOT.glob(".venv/lib/python3.*/site-packages"))
+    try:
+        import jsonschema
+        import kubernetes_validate
+        import yaml
+    except ImportError:
+        return False
+    schema = json.loads((ROOT / "tests" / "e2e" / "kuberay_rayjob.json").read_text())
+    job = yaml.safe_load((ROOT / "examples" / "kuberay" / "rayjob.yaml").read_text())
+    jsonschema.validate(job, schema)
+    cluster = job["spec"]["rayClusterSpec"]
+    (group,) = cluster["workerGroupSpecs"]
+    pods = [cluster["headGroupSpec"]["template"], group["template"]]
+    for template in pods:
+        for version in VERSIONS:
+            kubernetes_validate.validate({"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"}, "template": template}, version, strict=True)
+    # Negative controls: what is wrong in a field is found.
+    for path, value in ((("spec", "rayClusterSpec", "workerGroupSpecs", 0, "maxReplica"), 3), (("spec", "submissionMode"), "K8sJob"),
+                        (("spec", "rayClusterSpec", "headGroupSpec", "rayStartParams", "num-cpus"), 0), (("spec", "rayClusterSpec", "headGroupSpec"), {})):
+        wrong = at = copy.deepcopy(job)
+        for step in path[:-1]:
+            at = at[step]
+        at[path[-1]] = value
+        try:
+            jsonschema.validate(wrong, schema)
+        except jsonschema.ValidationError:
+            continue
+        check(False, f"{path} = {value} is valid")
+    words = shlex.split(job["spec"]["entrypoint"])
+    option = dict(zip(words[3::2], words[4::2]))
+    (worker,) = pods[1]["spec"]["containers"]
+    check(words[:3] == ["ostro", "launch", "ray"] and int(option["--min_workers"]) == group["minReplicas"]
+          and int(option["--max_workers"]) == group["maxReplicas"] and option["--cpus_per_worker"] == worker["resources"]["limits"]["cpu"],
+          f"the pods are not those of the entry point: {words}")
+    check(len({pod["spec"]["containers"][0]["image"] for pod in pods}) == 1, "two images")
+    dockerfile = (ROOT / "examples" / "kuberay" / "Dockerfile").read_text()
+    check(f"ray[default]=={cluster['rayVersion']}" in dockerfile, f"rayVersion {cluster['rayVersion']} is not that of the image")
+    python = place.top / "no_ray"
+    python.write_text("#!/bin/sh\nexit 40\n")
+    python.chmod(0o755)
+    config = ["--config", str(place.top / "c.yaml") if option.pop("--config") == "/runs/nano.yaml" else ""]
+    for more, status, says in (([], 1, "has no package ray"), (["--max_worker", "3"], 2, "--max_worker")):
+        done = subprocess.run([place.ostro, *words[1:3], *(w for pair in option.items() for w in pair), *config, "--trainer.id", "kuberay", *more],
+                              env=place.environment({"OSTRO_PYTHON": str(python)}), text=True, capture_output=True, check=False, timeout=60)
+        check(done.returncode == status and says in done.stderr, f"{words} {more}: {done.returncode} {done.stderr}")
+    return True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ostro", required=True)
@@ -321,6 +374,7 @@ def main():
         check_errors(place)
         check_relative(place)
         check_slices(place)
+        by_schema = check_kuberay(place)
         manifests, by_package = check_manifests(place)
         network = None
         try:
@@ -339,6 +393,7 @@ def main():
                 network.remove()
     print(f"manifests for Kubernetes are valid{' (kubernetes-validate)' if by_package else ''}; their commands train to the same chain"
           f"{', each pod in a network namespace' if network else ''}")
+    print("examples/kuberay fits the fields of KubeRay and the program" if by_schema else "examples/kuberay was not checked: no kubernetes-validate")
     return 0
 
 
