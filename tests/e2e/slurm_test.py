@@ -3,7 +3,8 @@
 
 The chain is that of `ostro train` when a job is preempted, requeued, lost with its node and cancelled by a person, when the launcher is
 killed and another takes over its jobs, and when the run is stopped by Ctrl-C and resumed. With the run directory in an
-object store and slices by node the same holds, and what jobs need is in the folder --jobs. No job is left behind; the secret is in no
+object store and slices by node the same holds, and what jobs need is in the folder --jobs. A node on which jobs fail is left out by the next ones (--failures), and with
+--bring the program and the data are copied beside the scripts. No job is left behind; the secret is in no
 program's arguments, not with Slurm, and in no file that others can read. Variables that would change what the launcher asks Slurm for do
 nothing. What is wrong in the options is one clear error.
 (tests/e2e/slurm_on_this_machine.sh does the same to the real Slurm.)
@@ -23,7 +24,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "s3"))
 import workers_test
 from store_server import BUCKET, Store
-from workers_test import Place, check, steps_of, workers_of
+from workers_test import Gate, Place, check, steps_of, workers_of
 
 # A job is a file ID.state beside these programs, with the word that squeue prints; ID.group is its process group while it runs.
 SBATCH = """#!/bin/sh
@@ -31,29 +32,38 @@ cd "$(dirname "$0")" || exit 1
 [ ! -e refuse ] || { echo "sbatch: error: invalid partition specified: none" >&2; exit 1; }
 n=1; while ! mkdir $n.job 2>/dev/null; do n=$((n + 1)); done
 env > $n.env
-cp "$2" $n.script
+for word; do case $word in --exclude=*) echo "${word#*=}" > $n.exclude;; esac; done
+cp "$word" $n.script
 echo PENDING > $n.state
 echo $n
 """
-# Every job that waits gets a node, unless the file `full` is there.
+# Every job that waits gets a node, unless the file `full` is there: one of its own, or with the file `bad`, and from the second job on, the node `bad`, on which jobs
+# fail, unless it leaves that out.
 SQUEUE = """#!/bin/sh
 cd "$(dirname "$0")" || exit 1
+node_of() {
+  [ -e $1.node ] || if [ -e bad ] && [ $1 != 1 ] && ! grep -q bad $1.exclude 2>/dev/null; then echo bad > $1.node; else echo node$1 > $1.node; fi
+  cat $1.node
+}
 [ -z "$SQUEUE_PARTITION" ] || exit 0
 for state in *.state; do
   [ -e "$state" ] || continue
   n=${state%.state}
   if [ "$(cat $state)" = PENDING ] && [ ! -e full ]; then
     echo RUNNING > $state
+    node_of $n > /dev/null
     setsid ./run $n > /dev/null 2>&1 < /dev/null &
   fi
-  echo "$n|$(cat $state)|None|node$n"
+  echo "$n|$(cat $state)|None|$(node_of $n)"
 done
 """
 RUN = """#!/bin/sh
 trap ':' TERM
 echo $$ > $1.group
 out=$(sed -n 's/^#SBATCH --output=//p' $1.script | sed "s/%j/$1/")
+if grep -qx bad $1.node 2>/dev/null; then sleep 1; false; else
 env -i PATH="$PATH" HOME="$HOME" SLURM_CPUS_PER_TASK=1 SLURMD_NODENAME="node$1" SLURM_JOB_PARTITION=long sh $1.script >> "$out" 2>&1
+fi
 status=$?
 rm $1.group
 if [ -e $1.cancelled ]; then word=CANCELLED; elif [ $status = 0 ]; then word=COMPLETED; else word=FAILED; fi
@@ -243,6 +253,30 @@ def check_store(place, slurm, options):
     print("a run directory in an object store, and slices by node: the chain of ostro train")
 
 
+def check_left_out(place, slurm, options, expected):
+    """Jobs fail on one node: at the second failure the next job leaves it out, with what --sbatch leaves out. The program and the data lie beside the scripts."""
+    run, gate = "left_out", Gate(place.top)
+    gate.at(3)
+    (slurm.folder / "bad").touch()
+    process = slurm.start(run, options, "--failures", "2", "--sbatch", "-x worse", "--bring", fault=gate.fault())
+    slurm.says("job 2 on bad ended with an error (FAILED); the others go on")
+    slurm.says("job 3 on bad ended with an error (FAILED); the others go on")
+    slurm.says("the next jobs leave out bad, where 2 in a row have failed, for 600 s")
+    slurm.says("job 4 runs on node4")
+    check((slurm.folder / "4.exclude").read_text() == "worse,bad\n" and not (slurm.folder / "3.exclude").exists(), "what jobs leave out")
+    jobs = place.top / "runs" / run / "slurm"
+    (copy,) = (jobs / "copies").iterdir()
+    script = (jobs / "worker.sh").read_text()
+    check(f"cd {copy}/work " in script and f"{copy}/bin/ostro worker " in script and "--config ../launch.yaml" in script, script)
+    check((copy / "work" / "tokenizer.json").read_bytes() == (place.top / "tokenizer.json").read_bytes(), "the tokenizer is not brought")
+    gate.open()
+    out = slurm.ends()
+    check(process.returncode == 0 and place.chain(run) == expected, f"{run}: exit code {process.returncode}\n{out}")
+    (slurm.folder / "bad").unlink()
+    slurm.forget()
+    print("a node on which jobs fail is left out; the workers run a copy of the program: the chain of ostro train")
+
+
 def check_errors(place, slurm):
     def ends(code, says, *own, options=()):
         process = slurm.start("errors", options, *own)
@@ -253,6 +287,8 @@ def check_errors(place, slurm):
     ends(2, "--nodes: '4:2' is not MIN:MAX", "--nodes", "4:2")
     ends(2, "--sbatch: -N4 is set by `ostro launch slurm` itself; use --nodes", "--sbatch", "--mem=1G -N4")
     ends(2, "--grace: 65536 seconds", "--grace", "65536")
+    ends(2, "--failures: -1 is negative; 0 leaves no node out", "--failures", "-1")
+    ends(2, "--bring: the copy has a program and a folder of its own; leave out --program and --folder", "--bring", "--program", "/none/ostro")
     ends(2, "--slices: 'rack' is none of the words partition, switch, node", "--slices", "rack")
     ends(2, "trainer.log_dir: s3://runs/all is in an object store, where Slurm can neither read scripts", options=["--trainer.log_dir", "s3://runs/all"])
     ends(2, "--folder /: the workers would look for trainer.log_dir, 'runs', there", "--folder", "/", options=["--trainer.log_dir", "runs"])
@@ -292,6 +328,7 @@ def main():
             check_errors(place, slurm)
             slurm.forget()
             check_store(place, slurm, ["--trainer.num_train_steps", "30"])
+            check_left_out(place, slurm, ["--trainer.num_train_steps", "30"], place.chain("store-alone"))
             check_faults(place, slurm, options, place.train("alone", options, {"OSTRO_THREADS": "1"}, 600))
         finally:
             if slurm.process is not None and slurm.process.poll() is None:

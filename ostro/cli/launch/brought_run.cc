@@ -22,6 +22,7 @@
 namespace ostro::cli {
 namespace {
 
+constexpr int64_t kMostBringMebibytes = 1024 * 1024;
 constexpr const char *kProgram = "bin/ostro", *kLibraries = "lib", *kWork = "work";
 // What a tokenizer reads beside its own file.
 constexpr const char* kBesideTokenizer[] = {"tokenizer.json",
@@ -224,6 +225,24 @@ class Packer {
 
 }  // namespace
 
+void take_bring_mib(Args& args, BringOptions& options) {
+  args.option("--bring_mib", &options.most_mebibytes, "N", "the most MiB of a token store that is copied");
+}
+
+Status check_bring(const BringOptions& options) {
+  if (options.to.empty()) return invalid_argument("--bring_to: names no folder");
+  if (options.most_mebibytes < 1 || options.most_mebibytes > kMostBringMebibytes)
+    return invalid_argument(fmt::format("--bring_mib: {} is not a number from 1 to {}",
+                                        options.most_mebibytes, kMostBringMebibytes));
+  return {};
+}
+
+std::vector<std::string> brought_words(bool amend) {
+  std::vector<std::string> words = {"--config", io::join_path("..", kLaunchFile)};
+  if (amend) words.emplace_back("--amend");
+  return words;
+}
+
 Result<BroughtRun> brought_run(const Context& context, const train::TrainConfig& config,
                                const BringOptions& options, bool amend) {
   Packer packer(context, options);
@@ -235,8 +254,7 @@ Result<BroughtRun> brought_run(const Context& context, const train::TrainConfig&
   ASSIGN_OR_RETURN(out.copy, packer.done());
   out.folder = io::join_path(out.copy.place(), kWork);
   out.program = io::join_path("..", kProgram);
-  out.words = {"--config", io::join_path("..", kLaunchFile)};
-  if (amend) out.words.emplace_back("--amend");
+  out.words = brought_words(amend);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "ostro/cluster/ssh/bring.h"
 #include "ostro/context/context.h"
+#include "ostro/shell/words/args.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -19,10 +20,17 @@ struct BringOptions {
   int64_t most_mebibytes = 1024;             // of a token store
 };
 
+// Declares --bring_mib; `options` must outlive the parsing.
+void take_bring_mib(Args& args, BringOptions& options);
+// Error: kInvalidArgument, for a number of MiB out of range, or no folder.
+Status check_bring(const BringOptions& options);
+// The words of workers that run in a copy: its configuration.
+std::vector<std::string> brought_words(bool amend);
+
 struct BroughtRun {
   cluster::BroughtCopy copy;
   std::string folder, program;     // in which the workers run, and what they run, seen from that folder
-  std::vector<std::string> words;  // for the workers: the configuration
+  std::vector<std::string> words;  // for the workers (brought_words)
 };
 
 // Makes the token stores if they are not finished, and reads all that is brought to have its SHA-256. What

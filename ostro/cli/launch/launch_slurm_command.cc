@@ -19,6 +19,8 @@
 #include "ostro/base/net/host_port.h"
 #include "ostro/base/net/listen.h"
 #include "ostro/base/sha256.h"
+#include "ostro/cli/launch/bring_to_hosts.h"
+#include "ostro/cli/launch/brought_run.h"
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
@@ -38,15 +40,17 @@ namespace {
 
 struct SlurmCall {
   std::string nodes, sbatch, bind, program, folder, jobs, slices;
-  int64_t workers = 1, grace = 120;
+  int64_t workers = 1, grace = 120, failures = 3, left_out = 600;
   std::optional<int64_t> port;
-  bool requeue = false, dry_run = false;
+  bool requeue = false, dry_run = false, amend = false;
+  BringOptions bring;
 };
 
-const std::set<std::string> kSlurmFlags = {"--requeue", "--dry_run"};
-const std::set<std::string> kSlurmOwn = {"--nodes", "--workers_per_node", "--sbatch", "--grace",  "--bind",
-                                         "--port",  "--program",          "--folder", "--device", "--jobs",
-                                         "--slices"};
+const std::set<std::string> kSlurmFlags = {"--requeue", "--dry_run", "--bring"};
+const std::set<std::string> kSlurmOwn = {
+    "--nodes",  "--workers_per_node", "--sbatch", "--grace",  "--bind",     "--port",     "--program",
+    "--folder", "--device",           "--jobs",   "--slices", "--failures", "--left_out", "--bring_mib"};
+constexpr int64_t kMostLeftOut = 30 * 24 * 3600;  // seconds
 
 // MIN:MAX, or one number for both.
 Result<std::pair<int64_t, int64_t>> node_counts(const std::string& text) {
@@ -73,6 +77,11 @@ Status check(const SlurmCall& call) {
   if (call.grace < 0 || call.grace > 65535)
     return invalid_argument(
         fmt::format("--grace: {} seconds is not a number from 0 to 65535, as Slurm takes it", call.grace));
+  if (call.failures < 0)
+    return invalid_argument(fmt::format("--failures: {} is negative; 0 leaves no node out", call.failures));
+  if (call.left_out < 1 || call.left_out > kMostLeftOut)
+    return invalid_argument(
+        fmt::format("--left_out: {} is not a number from 1 to {} seconds", call.left_out, kMostLeftOut));
   if (is_any_address(call.bind))
     return invalid_argument(fmt::format(
         "--bind: {} is no address that the nodes could be told; name one of this machine", call.bind));
@@ -82,7 +91,31 @@ Status check(const SlurmCall& call) {
                                         call.slices) == cluster::kSlurmSlices.end())
     return invalid_argument(fmt::format("--slices: '{}' is none of the words {}", call.slices,
                                         fmt::join(cluster::kSlurmSlices, ", ")));
+  if (call.bring.on && (!call.program.empty() || !call.folder.empty()))
+    return invalid_argument(
+        "--bring: the copy has a program and a folder of its own; leave out --program and --folder");
+  if (call.bring.on && call.dry_run)
+    return invalid_argument(
+        "--bring: --dry_run copies nothing, so that its scripts would name no program; leave one out");
+  RETURN_IF_ERROR(check_bring(call.bring));
   return cluster::check_sbatch_options(call.sbatch);
+}
+
+// Copies what workers need beside the scripts, which the nodes see, and says where it is.
+Status bring_beside(const SlurmCall& call, const train::TrainConfig& config, const Context& context,
+                    cluster::SlurmWorker& worker) {
+  BringOptions options = call.bring;
+  options.to = io::join_path(worker.directory, "copies");
+  ASSIGN_OR_RETURN(const BroughtRun brought, brought_run(context, config, options, call.amend));
+  BringToHosts bringer(context.fs, brought.copy, {"this machine"}, [](size_t, const std::string& script) {
+    return cluster::LineProcess::start({"sh", "-c", script});
+  });
+  if (!bringer.all(context.progress)[0])
+    return io_error(
+        fmt::format("--bring: nothing could be copied to {}; what was said before names why", options.to));
+  worker.folder = brought.folder;
+  worker.program = io::join_path(brought.copy.place(), brought.copy.program);
+  return {};
 }
 
 bool in_object_store(const train::TrainConfig& config) {
@@ -187,12 +220,12 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
   const int64_t least = nodes.first * call.workers, most = nodes.second * call.workers;
   RETURN_IF_ERROR(check_worker_count(
       most, fmt::format("--nodes {} --workers_per_node {}", call.nodes, call.workers), config));
-  const auto words = worker_words(typed, kSlurmOwn, kSlurmFlags);
+  const auto words = call.bring.on ? brought_words(call.amend) : worker_words(typed, kSlurmOwn, kSlurmFlags);
   ASSIGN_OR_RETURN(cluster::SlurmWorker worker,
-                   slurm_worker(call, config, naming_kept_config(config, words)));
+                   slurm_worker(call, config, call.bring.on ? words : naming_kept_config(config, words)));
   // Workers read their configuration from a disk.
   const std::string config_file = io::join_path(worker.directory, kLaunchFile);
-  if (in_object_store(config)) worker.words = with_config(worker.words, config_file);
+  if (in_object_store(config) && !call.bring.on) worker.words = with_config(worker.words, config_file);
   const std::string job_file = io::join_path(worker.directory, "job.sh");
   const std::string worker_file = io::join_path(worker.directory, "worker.sh");
   if (call.dry_run) {
@@ -215,6 +248,7 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
     const Status made = cluster::make_private_folder(worker.directory);
     if (!made.ok()) return made.error().with_context("--jobs");
   }
+  if (call.bring.on) RETURN_IF_ERROR(bring_beside(call, config, context, worker));
   const std::string file = cluster::slurm_environment_file(worker);
   // What an earlier launcher of this run, which was killed, has told its jobs.
   const cluster::SlurmEnvironment earlier = cluster::read_slurm_environment(file);
@@ -234,7 +268,11 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
     RETURN_IF_ERROR(cluster::write_private_file(worker_file, cluster::slurm_worker_script(worker)));
     const cluster::SlurmQueue queue(worker.name, cluster::hidden_from_slurm(environ));
     cluster::SlurmRun run;
-    run.limits = {.least = nodes.first, .count = nodes.second};
+    run.limits = {.least = nodes.first,
+                  .count = nodes.second,
+                  .left_out_after = call.failures,
+                  .left_out_for = std::chrono::seconds(call.left_out)};
+    run.excluded = cluster::excluded_by(call.sbatch);
     run.queue = &queue;
     run.script = job_file;
     run.last_words = [&](const std::string& job) {
@@ -267,7 +305,6 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
 
 int launch_slurm_command(Args args) {
   SlurmCall call;
-  bool amend = false;
   args.summary(
       "Trains on a Slurm cluster: keeps a job for each of MAX nodes in the queue, trains as soon as workers "
       "of MIN nodes are there, and replaces jobs that are lost or taken away. The run's hash is the one of "
@@ -287,6 +324,10 @@ int launch_slurm_command(Args args) {
             "takes its place");
   args.option("--grace", &call.grace, "SECONDS",
               "before a job's limit of time its workers leave; 0: they are not told");
+  args.option(
+      "--failures", &call.failures, "N",
+      "a node on which N jobs in a row failed is left out by the next ones (sbatch --exclude); 0: none is");
+  args.option("--left_out", &call.left_out, "SECONDS", "so long; then it is tried again");
   args.option("--program", &call.program, "PATH",
               "this program on the nodes; without it: the same path as here");
   args.option("--jobs", &call.jobs, "DIR",
@@ -296,13 +337,18 @@ int launch_slurm_command(Args args) {
               "what names the slice of a job's workers: partition, that of the job; switch, those above its "
               "node, where Slurm knows the topology; node: each is one");
   args.option("--folder", &call.folder, "DIR", "where the workers run; without it: the current folder");
+  args.flag("--bring", &call.bring.on,
+            "copies this program, the configuration, the tokenizer and token stores beside the scripts, so "
+            "that the "
+            "nodes need not see where they are");
+  take_bring_mib(args, call.bring);
   args.option(
       "--bind", &call.bind, "ADDRESS",
       "where the coordinator listens on this machine, and the nodes reach it; without it: the address "
       "of this machine's name");
   args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");
   args.flag("--dry_run", &call.dry_run, "print the scripts, and submit nothing");
-  args.flag("--amend", &amend, "as of ostro train");
+  args.flag("--amend", &call.amend, "as of ostro train");
   args.device();
   args.config();
   if (auto code = args.parse()) return *code;

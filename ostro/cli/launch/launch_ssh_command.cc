@@ -42,7 +42,6 @@ const std::set<std::string> kOwn = {"--hosts",       "--ssh",      "--bind",    
                                     "--min_workers", "--left_out", "--bring_to", "--bring_mib"};
 
 constexpr int64_t kMostSeconds = 30 * 24 * 3600;
-constexpr int64_t kMostBringMebibytes = 1024 * 1024;
 
 // How long after a worker has left, because its machine was to be taken away, another is tried there.
 constexpr std::chrono::seconds kBack{60};
@@ -98,11 +97,7 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
   if (!call.program.empty() || !call.folder.empty())
     return invalid_argument(
         "--bring: the copies have a program and a folder of their own; leave out --program and --folder");
-  if (call.bring.to.empty()) return invalid_argument("--bring_to: names no folder");
-  if (call.bring.most_mebibytes < 1 || call.bring.most_mebibytes > kMostBringMebibytes)
-    return invalid_argument(fmt::format("--bring_mib: {} is not a number from 1 to {}",
-                                        call.bring.most_mebibytes, kMostBringMebibytes));
-  return {};
+  return check_bring(call.bring);
 }
 
 // Brings the copy to all machines. Error: fewer than min_workers workers are on machines that have it.
@@ -224,7 +219,7 @@ int launch_ssh_command(Args args) {
       "them yet, through ssh");
   args.option("--bring_to", &call.bring.to, "DIR",
               "the folder of copies there; ~/.cache/ostro/copies by default");
-  args.option("--bring_mib", &call.bring.most_mebibytes, "N", "the most MiB of a token store that is copied");
+  take_bring_mib(args, call.bring);
   args.option("--bind", &call.bind, "ADDRESS",
               "where the coordinator listens on this machine; any: at all its addresses, and each worker "
               "takes the one from which ssh came");

@@ -22,7 +22,9 @@ bool is_ending(const SlurmJob& job) { return job.state == "COMPLETING"; }
 }  // namespace
 
 SlurmPlaces::SlurmPlaces(const SlurmLimits& limits)
-    : limits_(limits), places_(static_cast<size_t>(limits.count)) {}
+    : limits_(limits),
+      nodes_(limits.left_out_after, limits.left_out_for),
+      places_(static_cast<size_t>(limits.count)) {}
 
 std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue) {
   std::vector<std::string> extra;
@@ -66,9 +68,28 @@ std::vector<std::string> SlurmPlaces::look(const std::vector<SlurmJob>& queue, i
   for (Place& place : places_)
     if (!place.job.empty()) look_at(place, queue, now, lines);
   adopt_unknown(queue, lines);
+  try_again(now, lines);
   if (!hopeless_ && replaced_ > limits_.replacements_without_progress * limits_.count)
     hopeless_ = fmt::format("{} jobs were replaced already while no step was done", replaced_ - 1);
   return lines;
+}
+
+// A job that waits may wait for ever when it leaves out a node.
+void SlurmPlaces::try_again(Clock::time_point now, std::vector<std::string>& lines) {
+  const std::vector<std::string> left_out = nodes_.names(now);
+  for (Place& place : places_) {
+    if (place.job.empty() || place.state.empty() || fate_of(place.state) != SlurmFate::kWaits) continue;
+    const auto back = std::find_if(place.without.begin(), place.without.end(), [&](const std::string& node) {
+      return std::find(left_out.begin(), left_out.end(), node) == left_out.end();
+    });
+    if (back == place.without.end()) continue;
+    lines.push_back(fmt::format("job {} waits without {}, which is tried again: another takes its place",
+                                place.job, *back));
+    given_up_.push_back(place.job);
+    const int failures = place.failures;
+    place = Place();
+    place.failures = failures;
+  }
 }
 
 void SlurmPlaces::look_at(Place& place, const std::vector<SlurmJob>& queue, Clock::time_point now,
@@ -110,17 +131,19 @@ void SlurmPlaces::missed(Place& place, Clock::time_point now, std::vector<std::s
         place.job);
     return;
   }
-  unlisted_.push_back(place.job);
+  given_up_.push_back(place.job);
   ended(place, {place.job, kUnlisted, "", ""}, SlurmFate::kFailed, now, lines);
 }
 
 void SlurmPlaces::ended(Place& place, const SlurmJob& job, SlurmFate fate, Clock::time_point now,
                         std::vector<std::string>& lines) {
-  const std::string where = place.nodes.empty() ? "" : " on " + place.nodes;
+  const std::string node = place.nodes;
+  const std::string where = node.empty() ? "" : " on " + node;
   const bool lived = place.runs_since && now - *place.runs_since > kJobLived;
   const int failures = lived ? 0 : place.failures;
   place = Place();
   place.failures = failures;
+  if (lived || fate == SlurmFate::kEnded) nodes_.worked(node);
   if (fate == SlurmFate::kCancelled) {
     place.cancelled = true;
     lines.push_back(fmt::format("job {}{} was cancelled; none takes its place", job.id, where));
@@ -130,6 +153,7 @@ void SlurmPlaces::ended(Place& place, const SlurmJob& job, SlurmFate fate, Clock
   if (fate == SlurmFate::kFailed) {
     failed_job_ = job.id;
     failed(place, now);
+    const bool left_out = nodes_.failed(node, now);
     const double rest = place.again ? std::chrono::duration<double>(*place.again - now).count() : 0;
     lines.push_back(
         fmt::format("job {}{} ended with an error ({}); the others go on, and another is tried in {:.0f} s",
@@ -137,6 +161,11 @@ void SlurmPlaces::ended(Place& place, const SlurmJob& job, SlurmFate fate, Clock
     const auto left = static_cast<int64_t>(alive().size());
     if (left < limits_.least && (progress_ == 0 || place.failures >= kMostJobFailures))
       hopeless_ = fmt::format("{} jobs are left, and {} are needed", left, limits_.least);
+    if (!left_out) return;
+    place.failures = 0;  // the next one goes elsewhere
+    lines.push_back(fmt::format("the next jobs leave out {}, where {} in a row have failed, for {:.0f} s",
+                                node, nodes_.failures(node),
+                                std::chrono::duration<double>(limits_.left_out_for).count()));
     return;
   }
   place.failures = 0;
@@ -161,8 +190,9 @@ std::vector<size_t> SlurmPlaces::due(Clock::time_point now) const {
   return out;
 }
 
-void SlurmPlaces::submitted(size_t place, const std::string& id) {
+void SlurmPlaces::submitted(size_t place, const std::string& id, std::vector<std::string> without) {
   places_[place].job = id;
+  places_[place].without = std::move(without);
   places_[place].again.reset();
 }
 
@@ -191,7 +221,7 @@ bool SlurmPlaces::any_runs() const {
   });
 }
 
-std::vector<std::string> SlurmPlaces::take_unlisted() { return std::exchange(unlisted_, {}); }
+std::vector<std::string> SlurmPlaces::take_given_up() { return std::exchange(given_up_, {}); }
 
 bool SlurmPlaces::too_few() const {
   return std::count_if(places_.begin(), places_.end(), [](const Place& place) { return !place.cancelled; }) <

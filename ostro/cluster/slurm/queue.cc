@@ -99,8 +99,11 @@ Result<std::string> SlurmQueue::run(const std::vector<std::string>& words) const
   return io_error(message.substr(begin + 2) + (missing ? "; Slurm's programs must be on PATH" : ""));
 }
 
-Result<std::string> SlurmQueue::submit(const std::string& script) const {
-  const auto said = run({"sbatch", "--parsable", script});
+Result<std::string> SlurmQueue::submit(const std::string& script, const std::string& without) const {
+  std::vector<std::string> words = {"sbatch", "--parsable"};
+  if (!without.empty()) words.push_back("--exclude=" + without);
+  words.push_back(script);
+  const auto said = run(words);
   if (!said.ok()) return said.error().with_context("Slurm takes no job");
   std::string id = parse_submission(*said);
   if (id.empty()) return corrupt(fmt::format("sbatch told no number of a job: {}", *said));

@@ -48,8 +48,9 @@ class SlurmQueue {
   // `hidden`: variables that Slurm's programs, and so Slurm, shall not see.
   SlurmQueue(std::string name, std::vector<std::string> hidden);
 
-  // Puts a job into the queue, and returns its number.
-  Result<std::string> submit(const std::string& script) const;
+  // Puts a job into the queue, and returns its number. `without`: a list of nodes to which it shall not go,
+  // in the place of one in the script; "": none.
+  Result<std::string> submit(const std::string& script, const std::string& without = "") const;
   // All that Slurm still knows, those that have ended a while ago included.
   Result<std::vector<SlurmJob>> jobs() const;
   Status cancel(const std::vector<std::string>& ids) const;

@@ -56,8 +56,11 @@ class Jobs {
   }
 
   Status submit(size_t place) {
-    ASSIGN_OR_RETURN(const std::string id, run_.queue->submit(run_.script));
-    places_.submitted(place, id);
+    const std::vector<std::string> left_out = places_.left_out(Clock::now());
+    std::string without = fmt::format("{}", fmt::join(left_out, ","));
+    if (!without.empty() && !run_.excluded.empty()) without = run_.excluded + "," + without;
+    ASSIGN_OR_RETURN(const std::string id, run_.queue->submit(run_.script, without));
+    places_.submitted(place, id, left_out);
     return {};
   }
 
@@ -111,7 +114,7 @@ class Jobs {
       return;
     }
     const auto lines = places_.look(*queue, run_.progress(), now);
-    cancel(places_.take_unlisted());
+    cancel(places_.take_given_up());
     if (!asked_ && !ended_ && !run_.over()) {  // jobs that squeue saw end may have ended with the run
       for (const std::string& line : lines) log_info(line);
       for (const size_t place : places_.due(now))

@@ -132,6 +132,57 @@ TEST_CASE(
   CHECK(fruitless.places.hopeless() == "3 jobs were replaced already while no step was done");
 }
 
+TEST_CASE("a node on which jobs fail in a row is left out by the next ones, and tried again later") {
+  QueueOfPlaces q(
+      {.least = 1, .count = 2, .rest = seconds(5), .left_out_after = 2, .left_out_for = seconds(90)});
+  q.submit();
+  q.set(1, "RUNNING", "n1");
+  for (int i = 0; i < 2; ++i) {
+    CHECK(q.places.left_out(q.now).empty());
+    q.set(static_cast<size_t>(q.last), "RUNNING", "n2");
+    const auto lines = q.set(static_cast<size_t>(q.last), "FAILED");
+    CHECK((lines.back() == "the next jobs leave out n2, where 2 in a row have failed, for 90 s") == (i == 1));
+    q.now += seconds(15);
+    if (i == 0) CHECK(q.submit() == 1);
+  }
+  CHECK(q.places.left_out(q.now) == SlurmLines{"n2"});
+  CHECK(!q.places.hopeless());
+  // The next job waits without n2, until its time is over.
+  const size_t place = q.places.due(q.now).at(0);
+  q.places.submitted(place, "4", q.places.left_out(q.now));
+  q.jobs.push_back({"4", "PENDING", "Resources", ""});
+  ++q.last;
+  CHECK(q.set(4, "PENDING") == SlurmLines{"job 4 waits (Resources)"});
+  q.now += seconds(74);
+  CHECK(q.set(4, "PENDING").empty());
+  q.now += seconds(1);
+  CHECK(q.set(4, "PENDING") ==
+        SlurmLines{"job 4 waits without n2, which is tried again: another takes its place"});
+  CHECK(q.places.take_given_up() == SlurmLines{"4"});
+  CHECK(q.places.left_out(q.now).empty());
+  q.jobs[3].state = "CANCELLED";
+  CHECK(q.submit() == 1);
+  // One more failure is enough; but a job that ends well is forgiven all before it.
+  q.set(5, "RUNNING", "n2");
+  q.set(5, "FAILED");
+  CHECK(q.places.left_out(q.now) == SlurmLines{"n2"});
+  q.now += seconds(90);
+  CHECK(q.submit() == 1);
+  q.set(6, "RUNNING", "n2");
+  q.set(6, "COMPLETED");
+  CHECK(q.submit() == 1);
+  q.set(7, "RUNNING", "n2");
+  q.set(7, "FAILED");
+  CHECK(q.places.left_out(q.now).empty());
+  // Another job takes no harm from what failed elsewhere, and 0 leaves nothing out.
+  LeftOutNodes none(0, seconds(9));
+  for (int i = 0; i < 9; ++i) CHECK(!none.failed("n", q.now));
+  CHECK(excluded_by("--mem=1G -x a,b --time 1") == "a,b");
+  CHECK(excluded_by("--exclude=n[1-3] -N 1") == "n[1-3]");
+  CHECK(excluded_by("--exclude c") == "c");
+  CHECK(excluded_by("--exclusive --mem=2G").empty());
+}
+
 TEST_CASE("a job that the queue never lists is no job that was taken away") {
   QueueOfPlaces hidden({.least = 1, .count = 1});
   hidden.submit();
@@ -151,8 +202,8 @@ TEST_CASE("a job that the queue never lists is no job that was taken away") {
   other.set(1, "RUNNING", "n1");
   other.now += seconds(30);
   CHECK(other.places.look(other.jobs, 1, other.now).at(0).find("job 2 ended with an error (not listed") == 0);
-  CHECK(other.places.take_unlisted() == SlurmLines{"2"});
-  CHECK(other.places.take_unlisted().empty());
+  CHECK(other.places.take_given_up() == SlurmLines{"2"});
+  CHECK(other.places.take_given_up().empty());
   CHECK(other.submit() == 0);
   CHECK(!other.places.hopeless());
 }
