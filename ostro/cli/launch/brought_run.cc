@@ -45,14 +45,16 @@ class Packer {
 
   // Packs the data of the configuration, and has its paths as they are in the copy.
   Status data(train::TrainConfig& config) {
-    if (const auto& from = config.trainer.initialize_from; from && is_local(*from)) {
+    if (auto& from = config.trainer.initialize_from; from && is_local(*from)) {
       if (below_here(*from))
         return invalid_argument(fmt::format(
             "trainer.initialize_from: {} is below the current folder, and --bring carries no models: "
             "put it in a folder that all machines share, or in an object store",
             *from));
-      copy_.elsewhere.push_back(io::absolute_path(*from));
+      *from = io::absolute_path(*from);
+      copy_.elsewhere.push_back(*from);
     }
+    if (auto& notice = config.trainer.notice_file) *notice = io::absolute_path(*notice);
     if (is_local(config.trainer.log_dir)) config.trainer.log_dir = io::absolute_path(config.trainer.log_dir);
     BuildProgressLine line;
     ASSIGN_OR_RETURN(const data::BuildSettings settings, build_settings(line));
