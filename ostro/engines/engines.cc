@@ -54,6 +54,7 @@ Result<AdmittedGpu> admitted_gpu(int number) {
   if (fast) {
     ASSIGN_OR_RETURN(gpu.fast, cuda::try_fast_kernels(*device));
   }
+  device->memory().forget_peak();  // what follows is not the trial's
   return admitted->emplace(number, gpu).first->second;
 }
 

@@ -39,6 +39,10 @@ struct ExecutableInfo {
   int64_t arena_bytes = 0;  // temporaries, planned by lifetime, and operands that are kept packed
   int64_t input_bytes = 0;
   int64_t output_bytes = 0;
+  // On a device alone, as its memory takes them (Memory::taken). kept_bytes: constants, index tables and
+  // working memory of ops, which stay from the first run on. fresh_bytes: results that overwrite no input.
+  int64_t kept_bytes = 0;
+  int64_t fresh_bytes = 0;
   double flops = 0;          // of one run
   int64_t kernels = 0;       // generated kernels; 0 for an interpreter
   int64_t fallback_ops = 0;  // ops run by built-in loops instead of generated or tuned kernels

@@ -17,6 +17,12 @@ namespace ostro::runtime {
 
 class Block;
 
+// Bytes of the blocks that a memory has given out: now, and at most at a time. A block counts as what it
+// takes (Memory::taken).
+struct MemoryUse {
+  int64_t now = 0, peak = 0;
+};
+
 // There is one object for each memory. It lives until the process ends, because blocks refer to it.
 // Thread-safe.
 class Memory {
@@ -31,6 +37,12 @@ class Memory {
   virtual Status read(const Block& block, int64_t at, std::span<std::byte> to) const = 0;
   // The bytes that can still be allocated, and the limit that gives them; 0 bytes: not known.
   virtual AvailableMemory available() const { return {}; }
+  // What is in use, counted since the memory was opened or forget_peak() was called. Both 0: the memory does
+  // not count.
+  virtual MemoryUse use() const { return {}; }
+  virtual void forget_peak() {}
+  // The bytes that a block of `bytes` takes; more where blocks have certain sizes only.
+  virtual int64_t taken(int64_t bytes) const { return bytes; }
 };
 
 // One allocation of a memory. Freed with its last handle.

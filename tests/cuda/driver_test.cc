@@ -180,19 +180,31 @@ TEST_CASE("a launch that the GPU refuses is an error with the op's place, and th
 
 TEST_CASE("freed blocks are taken again, and given to the driver when it has no room") {
   auto& memory = dynamic_cast<GpuMemory&>(gpu().memory());
-  CHECK(GpuMemory::taken(0) == 512);
-  CHECK(GpuMemory::taken(513) == 1024);
-  CHECK(GpuMemory::taken(1 << 20) == 1 << 20);
-  CHECK(GpuMemory::taken((1 << 20) + 1) == (1 << 20) + (1 << 17));
-  const int64_t before = memory.used_bytes();
+  CHECK(memory.taken(0) == 512);
+  CHECK(memory.taken(513) == 1024);
+  CHECK(memory.taken(1 << 20) == 1 << 20);
+  CHECK(memory.taken((1 << 20) + 1) == (1 << 20) + (1 << 17));
+  const int64_t before = memory.use().now;
   auto block = memory.allocate(9'000'000).value();
   const uint64_t address = memory.address(*block);
-  CHECK(memory.used_bytes() == before + GpuMemory::taken(9'000'000));
+  CHECK(memory.use().now == before + memory.taken(9'000'000));
   block.reset();
-  CHECK(memory.used_bytes() == before);
+  CHECK(memory.use().now == before);
   CHECK(memory.kept_bytes() >= 9'000'000);
   block = memory.allocate(8'990'000).value();
   CHECK(memory.address(*block) == address);
+  block.reset();
+  memory.forget_peak();
+  CHECK(memory.use().peak == before);
+  block = memory.allocate(5'000'000).value();
+  const int64_t most = before + memory.taken(5'000'000) + memory.taken(100);
+  CHECK(memory.allocate(100).ok());
+  block = memory.allocate(100).value();
+  CHECK(memory.use().now == before + memory.taken(100));
+  CHECK(memory.use().peak == most);
+  // A block of another size is not taken, though it is hardly larger.
+  block = memory.allocate(memory.taken(9'000'000) - (1 << 20)).value();
+  CHECK(memory.address(*block) != address);
   block.reset();
   auto large = memory.allocate(700 << 20).value();  // of 1 GB
   large.reset();

@@ -11,6 +11,7 @@ import argparse
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -35,6 +36,21 @@ COMPILER = {
     "no_90": ["does not compile for compute capability 9.0"],
     "error": ["device text", "does not compile", "expected a declaration"],
 }
+
+
+# What training takes of a GPU's memory is foretold for each of these: options beside those of `wide_config`.
+PLANNED = [
+    {},
+    {"trainer.mp": "c=bfloat16", "trainer.train_batch_size": "4"},
+    {"trainer.mp": "c=int8"},
+    {"optimizer.type": "muon", "optimizer.learning_rate": "0.02"},
+    {"model.gradient_checkpointing": "true", "model.num_layers": "3"},
+    {"model.gradient_checkpointing": "everything", "trainer.steps_per_eval": "1"},
+    {"trainer.mp": "c=bfloat16", "optimizer.type": "lion", "model.gradient_checkpointing": "attention,gate_up"},
+    {"trainer.mp": "c=int8,a=int8", "optimizer.ema_beta": "0.9", "trainer.train_batch_size": "3"},
+]
+PLAN = (r"memory: ([\d.]+) MiB to be allocated on cuda:0 at the peak of a run: ([\d.]+) MiB of state, ([\d.]+) of gradients, "
+        r"([\d.]+) of programs, ([\d.]+) of batches")
 
 
 class Machine:
@@ -188,10 +204,35 @@ def check_workers(w, m, config):
     dry = ["train", "--config", config, "--device", "cuda", "--dry_run", *small]
     fits = w.good(*dry, env=m.gpu("memory:200000000,gpus:2", OSTRO_SIM_WORKERS="2"))
     check("on cuda:0 by each of the 1 workers" in fits and "it fits" in fits, fits)
-    w.bad(*dry, says=["does not fit into the memory of cuda:0", "each of the 2 workers"],
+    w.bad(*dry, says=["does not fit into the memory of cuda:0", "each of the 2 workers", "model.gradient_checkpointing"],
           env=m.gpu("memory:100000000", OSTRO_SIM_WORKERS="2"))
     status, out, err = launch("room", "cuda,cuda", *small, env=m.gpu("memory:100000000"))
     check(status != 0 and "each of the 2 workers that share it takes" in err, f"exit status {status}\n{out}{err}")
+
+
+def check_planned_memory(w, m, rng):
+    """What --dry_run foretells is what the GPU's memory counts, within 5 percent; a plan that leaves a part out is found."""
+    config = w.config("wide", steps=2, every=2, model__seq_len=16, model__hidden_dim=64, model__intermediate_dim=96,
+                      model__num_layers=2, trainer__train_batch_size=2, trainer__max_eval_batches=1, numerics__leaf_examples=1,
+                      numerics__cells={})
+    cases = list(enumerate(PLANNED))
+    for number, options in cases if seed.full() else rng.sample(cases, 1):
+        words = ["train", "--config", config, "--trainer.id", f"planned{number}", "--device", "cuda",
+                 *(word for name, value in options.items() for word in (f"--{name}", value))]
+        said = w.good(*words, "--dry_run", env=m.gpu())
+        found = re.search(PLAN, said)
+        check(found, f"no plan in:\n{said}")
+        total, *parts = (float(part) for part in found.groups())
+        log = w.good(*words, env=m.gpu())
+        counted = int(re.search(r"cuda:0: at most (\d+) bytes of its memory were in use", log)[1])
+        metrics = [json.loads(line) for line in (w.root / "runs" / f"planned{number}" / "metrics.jsonl").read_text().splitlines()]
+        check(0 < metrics[-1]["memory/device_peak_bytes"] <= counted, metrics[-1])
+        off = abs(total * 2**20 / counted - 1)
+        print(f"  {options or 'as configured'}: {total} MiB planned, {counted / 2**20:.2f} MiB counted, {100 * off:.2f} % off; parts {parts}")
+        check(off < 0.05, f"{options}: {total} MiB planned, {counted / 2**20:.2f} MiB counted\n{said}")
+        check(abs(total - sum(parts)) < 0.03, f"{options}: the parts {parts} are not {total} MiB")
+        for part in parts[:3]:
+            check(abs((total - part) * 2**20 / counted - 1) > 0.05, f"{options}: a plan without {part} MiB of {total} is not found wrong")
 
 
 def check_text_that_fails(w, m, config):
@@ -232,6 +273,7 @@ def main():
         check_same_answers(w, m, config)
         check_cut_off(w, m, config, allocations, launches, rng)
         check_cut_off_saving(w, m, config, rng)
+        check_planned_memory(w, m, rng)
         check_workers(w, m, config)
         check_text_that_fails(w, m, config)
         check_script(w, m)

@@ -32,6 +32,7 @@ class Kernels {
       : device_(device), fast_(fast), width_(width > 0 ? width : device.limits().multiprocessors) {}
 
   int64_t width() const { return width_; }
+  const FastFamilies& families() const { return fast_; }
   bool fast(Fast family) const { return fast_[static_cast<size_t>(family)]; }
 
   Device& device() const { return device_; }

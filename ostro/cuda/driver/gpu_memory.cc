@@ -31,8 +31,7 @@ std::string megabytes(int64_t bytes) {
 
 }  // namespace
 
-// Sizes are an eighth of a power of two apart, so blocks of about the same size take each other's place.
-int64_t GpuMemory::taken(int64_t bytes) {
+int64_t GpuMemory::taken(int64_t bytes) const {
   constexpr int64_t kLeast = 512;
   if (bytes <= kLeast) return kLeast;
   const int64_t step =
@@ -44,15 +43,16 @@ Result<std::shared_ptr<runtime::Block>> GpuMemory::allocate(int64_t bytes) {
   RETURN_IF_ERROR(queue_.enter());
   const int64_t size = taken(bytes);
   const std::lock_guard lock(mutex_);
-  const auto block = [&](uint64_t address, int64_t takes) {
-    used_bytes_ += takes;
-    return std::shared_ptr<runtime::Block>(std::make_shared<GpuBlock>(*this, bytes, address, takes));
+  const auto block = [&](uint64_t address) {
+    use_.now += size;
+    use_.peak = std::max(use_.peak, use_.now);
+    return std::shared_ptr<runtime::Block>(std::make_shared<GpuBlock>(*this, bytes, address, size));
   };
-  if (const auto found = kept_.lower_bound(size); found != kept_.end() && found->first <= size + size / 4) {
-    const auto [takes, address] = *found;
+  if (const auto found = kept_.find(size); found != kept_.end()) {
+    const uint64_t address = found->second;
     kept_.erase(found);
-    kept_bytes_ -= takes;
-    return block(address, takes);
+    kept_bytes_ -= size;
+    return block(address);
   }
   uint64_t address = 0;
   int result = queue_.cuda().allocate(&address, static_cast<size_t>(size));
@@ -62,7 +62,7 @@ Result<std::shared_ptr<runtime::Block>> GpuMemory::allocate(int64_t bytes) {
   }
   if (result == kOutOfMemory) return no_room(bytes);
   RETURN_IF_ERROR(queue_.check(result, "taking memory"));
-  return block(address, size);
+  return block(address);
 }
 
 Status GpuMemory::write(runtime::Block& block, int64_t at, std::span<const std::byte> from) {
@@ -88,9 +88,14 @@ uint64_t GpuMemory::address(const runtime::Block& block) const {
   return ours->address();
 }
 
-int64_t GpuMemory::used_bytes() const {
+runtime::MemoryUse GpuMemory::use() const {
   const std::lock_guard lock(mutex_);
-  return used_bytes_;
+  return use_;
+}
+
+void GpuMemory::forget_peak() {
+  const std::lock_guard lock(mutex_);
+  use_.peak = use_.now;
 }
 
 int64_t GpuMemory::kept_bytes() const {
@@ -100,7 +105,7 @@ int64_t GpuMemory::kept_bytes() const {
 
 void GpuMemory::give_back(uint64_t address, int64_t taken) {
   const std::lock_guard lock(mutex_);
-  used_bytes_ -= taken;
+  use_.now -= taken;
   kept_bytes_ += taken;
   kept_.emplace(taken, address);
 }
@@ -124,7 +129,7 @@ Error GpuMemory::no_room(int64_t bytes) {
       "process on this GPU "
       "(nvidia-smi names it) takes room, too. --device cpu uses the host's memory, with the same hash",
       name(), queue_.facts().name, megabytes(bytes), free_text, megabytes(queue_.facts().memory_bytes),
-      megabytes(used_bytes_)));
+      megabytes(use_.now)));
 }
 
 }  // namespace ostro::cuda

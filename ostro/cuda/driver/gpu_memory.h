@@ -32,10 +32,12 @@ class GpuMemory final : public runtime::Memory {
   // The address of the first byte of a block of this memory.
   uint64_t address(const runtime::Block& block) const;
 
-  // The bytes of GPU memory that a block of `bytes` takes.
-  static int64_t taken(int64_t bytes);
-  // The bytes of blocks in use, and of freed ones that the pool keeps.
-  int64_t used_bytes() const;
+  // Sizes are an eighth of a power of two apart. A freed block is taken again for its own size only, so the
+  // bytes in use follow from the sizes that were asked for, and can be planned.
+  int64_t taken(int64_t bytes) const override;
+  runtime::MemoryUse use() const override;
+  void forget_peak() override;
+  // The bytes of freed blocks that the pool keeps.
   int64_t kept_bytes() const;
 
  private:
@@ -49,7 +51,8 @@ class GpuMemory final : public runtime::Memory {
   Staging& staging_;
   mutable std::mutex mutex_;
   std::multimap<int64_t, uint64_t> kept_;  // addresses by size
-  int64_t used_bytes_ = 0, kept_bytes_ = 0;
+  runtime::MemoryUse use_;
+  int64_t kept_bytes_ = 0;
 };
 
 }  // namespace ostro::cuda

@@ -34,6 +34,7 @@ class EmulatedMemory::Guarded final : public runtime::Block {
     if (memory_.damage_.empty()) memory_.damage_ = damage();
     memory_.blocks_.erase(this);
     memory_.room_ += bytes();
+    memory_.use_.now -= bytes();
   }
   std::string damage() const {
     static const std::vector<std::byte> kWhole(kGuard, std::byte{kGuardByte});
@@ -63,11 +64,23 @@ Result<std::shared_ptr<runtime::Block>> EmulatedMemory::allocate(int64_t bytes) 
       return unsupported(
           fmt::format("the emulated device has no room for {} bytes: {} are left", bytes, room_));
     room_ -= bytes;
+    use_.now += bytes;
+    use_.peak = std::max(use_.peak, use_.now);
   }
   auto block = std::make_shared<Guarded>(*this, bytes);
   const std::lock_guard lock(mutex_);
   blocks_.insert(block.get());
   return std::shared_ptr<runtime::Block>(std::move(block));
+}
+
+runtime::MemoryUse EmulatedMemory::use() const {
+  const std::lock_guard lock(mutex_);
+  return use_;
+}
+
+void EmulatedMemory::forget_peak() {
+  const std::lock_guard lock(mutex_);
+  use_.peak = use_.now;
 }
 
 Address EmulatedMemory::address(const runtime::Block& block) {

@@ -20,6 +20,8 @@ class EmulatedMemory final : public runtime::Memory {
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
+  runtime::MemoryUse use() const override;
+  void forget_peak() override;
 
   static Address address(const runtime::Block& block);
   // Says which guard bytes were written so far, of blocks that exist or were freed; "" when none were.
@@ -34,6 +36,7 @@ class EmulatedMemory final : public runtime::Memory {
   std::set<Guarded*> blocks_;
   std::string damage_;
   int64_t room_;
+  runtime::MemoryUse use_;
 };
 
 }  // namespace ostro::cuda

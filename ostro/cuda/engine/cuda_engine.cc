@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "ostro/base/profile.h"
 #include "ostro/compile/passes/pass.h"
@@ -10,6 +11,7 @@
 #include "ostro/compile/plan/explain_plan.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cuda/engine/device_runner.h"
+#include "ostro/cuda/engine/planned_blocks.h"
 #include "ostro/cuda/engine/routine_table.h"
 #include "ostro/cuda/text/device_text.h"
 #include "ostro/cuda/text/write_kernel.h"
@@ -21,6 +23,17 @@ namespace {
 
 using runtime::Buffer;
 
+Result<runtime::ExecutableInfo> device_info(const compile::Module& module, const std::string& program,
+                                            const Kernels& kernels) {
+  runtime::ExecutableInfo info = compile::info_of(module);
+  const runtime::Memory& memory = kernels.device().memory();
+  for (const compile::PlanBuffer& b : module.plan.buffers)
+    if (b.kind == compile::BufferKind::kResult && b.reuses_param < 0)
+      info.fresh_bytes += memory.taken(module.plan.results[static_cast<size_t>(b.index)].bytes());
+  ASSIGN_OR_RETURN(info.kept_bytes, planned_blocks(module, program, kernels));
+  return info;
+}
+
 class DeviceExecutable final : public runtime::Executable {
  public:
   static Result<std::unique_ptr<runtime::Executable>> make(compile::Module module, const ir::Program& program,
@@ -31,8 +44,12 @@ class DeviceExecutable final : public runtime::Executable {
   }
   DeviceExecutable(compile::Module module, const ir::Program& program, std::shared_ptr<Kernels> kernels)
       : module_(std::move(module)), param_names_(program.param_names), kernels_(std::move(kernels)) {
-    context_ = {program.name, &module_, kernels_.get(), &fused_, kernels_->fast(Fast::kReductions),
-                &exchanged_};
+    context_ = {.program = program.name,
+                .module = &module_,
+                .kernels = kernels_.get(),
+                .fused = &fused_,
+                .fast_nests = kernels_->fast(Fast::kReductions),
+                .host = &exchanged_};
   }
 
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
@@ -64,7 +81,14 @@ class DeviceExecutable final : public runtime::Executable {
     return outputs;
   }
 
-  runtime::ExecutableInfo info() const override { return compile::info_of(module_); }
+  // Of a program that compiled.
+  runtime::ExecutableInfo info() const override {
+    std::call_once(planned_, [this] {
+      auto info = device_info(module_, context_.program, *kernels_);
+      info_ = info.ok() ? std::move(info).value() : compile::info_of(module_);
+    });
+    return info_;
+  }
   void release() override {
     arena_ = {};
     exchanged_ = {};
@@ -96,6 +120,8 @@ class DeviceExecutable final : public runtime::Executable {
   std::unique_ptr<DeviceRunner> runner_;
   std::shared_ptr<runtime::Block> arena_;
   std::vector<std::byte> exchanged_;  // StepCall::host
+  mutable std::once_flag planned_;
+  mutable runtime::ExecutableInfo info_;  // once `planned_`
 };
 
 class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
@@ -119,7 +145,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
                                            const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));
     RETURN_IF_ERROR(check_supported(module.plan, program.name));
-    return compile::info_of(module);
+    return device_info(module, program.name, *kernels_);
   }
   Result<std::string> plan(const ir::Program& program, const runtime::CompileOptions& options) override {
     ASSIGN_OR_RETURN(const compile::Module module, lower(program, options, false));

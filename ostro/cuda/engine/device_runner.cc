@@ -16,9 +16,11 @@ using compile::View;
 DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context,
                            std::vector<Address> constants, std::string place)
     : PlanWalk(plan, constants), context_(context), place_(std::move(place)), prepared_(plan.steps.size()) {
-  for (size_t i = 0; i < plan.steps.size(); ++i)
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
     prepared_[i].place =
         fmt::format("{} {}{}: {}", context.program, place_, i, compile::step_name(plan.steps[i]));
+    prepared_[i].epilogues.resize(plan.steps[i].epilogues.size());
+  }
 }
 
 Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& plan,
@@ -55,6 +57,7 @@ void DeviceRunner::label_steps() {
 void DeviceRunner::release() {
   for (Prepared& p : prepared_) {
     p.state = {};
+    for (StepState& state : p.epilogues) state = {};
     for (const auto& region : p.regions) region->release();
   }
 }
@@ -66,6 +69,7 @@ std::vector<DeviceArray> DeviceRunner::arrays(const std::vector<View>& views) co
 }
 
 Result<bool> DeviceRunner::is_true(Address at) {
+  if (context_.planned) return side_;
   std::byte value;
   RETURN_IF_ERROR(context_.kernels->device().read(at, std::span(&value, 1)));
   return value != std::byte{0};
@@ -83,19 +87,33 @@ Status DeviceRunner::run_step(size_t index, const runtime::RunContext& run_conte
 
 Status DeviceRunner::begin_step(size_t index, const runtime::RunContext& run_context) {
   const Step& step = plan().steps[index];
-  if (step.kind == StepKind::kKernel) return run_fused(step, prepared_[index].place);
+  Prepared& prepared = prepared_[index];
+  if (step.kind == StepKind::kKernel) return run_fused(step, prepared.place);
+  if (context_.planned && step.kind == StepKind::kBranch) return walk_branch(index, run_context);
   if (!step.regions.empty()) return run_nested(index, run_context);
+  RETURN_IF_ERROR(run_op(step, prepared.state, prepared.place, run_context));
+  for (size_t i = 0; i < step.epilogues.size(); ++i)
+    RETURN_IF_ERROR(run_op(step.epilogues[i], prepared.epilogues[i], prepared.place, run_context));
+  return Status();
+}
+
+Status DeviceRunner::walk_branch(size_t index, const runtime::RunContext& run_context) {
+  for (const bool side : {true, false}) {
+    side_ = side;
+    RETURN_IF_ERROR(run_nested(index, run_context));
+  }
+  return Status();
+}
+
+Status DeviceRunner::run_op(const Step& step, StepState& state, const std::string& place,
+                            const runtime::RunContext& run_context) {
+  if (context_.planned && step.kind == StepKind::kOp && ir::is_collective(step.op)) return Status();
   const std::vector<DeviceArray> in = arrays(step.in), out = arrays(step.out);
-  const StepCall call{step,
-                      in,
-                      out,
-                      context_.module->leaves,
-                      run_context,
-                      *context_.kernels,
-                      prepared_[index].state,
-                      *context_.host,
-                      this->go_on(),
-                      prepared_[index].place};
+  const StepCall call{step,          in,
+                      out,           context_.module->leaves,
+                      run_context,   *context_.kernels,
+                      state,         *context_.host,
+                      this->go_on(), place};
   if (step.kind == StepKind::kCopy) return copy_view(call, in[0], out[0]);
   return step_routine(step.op)(call);
 }

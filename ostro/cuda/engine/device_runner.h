@@ -26,6 +26,7 @@ struct DeviceContext {
   const std::vector<Kernel>* fused = nullptr;  // the kernel of each of Module::nests
   bool fast_nests = true;                      // how they were written
   std::vector<std::byte>* host = nullptr;      // StepCall::host
+  bool planned = false;                        // the walk of planned_blocks.h
 };
 
 // Borrows the plan and the context. PlanWalk::run() runs it.
@@ -52,6 +53,7 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
   using LoopPlace = compile::SpanIteration;
   struct Prepared {
     StepState state;
+    std::vector<StepState> epilogues;  // of Step::epilogues
     std::vector<std::unique_ptr<DeviceRunner>> regions;
     std::string place;   // "leaf 12.0.3: layers/mlp dot"
     SpanLabelPtr label;  // null: never profiled
@@ -61,6 +63,10 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
   Status run_step(size_t index, const runtime::RunContext& run_context);
   // run_step() without its span.
   Status begin_step(size_t index, const runtime::RunContext& run_context);
+  // Both sides of a branch, for a plan.
+  Status walk_branch(size_t index, const runtime::RunContext& run_context);
+  Status run_op(const compile::Step& step, StepState& state, const std::string& place,
+                const runtime::RunContext& run_context);
   Status run_fused(const compile::Step& step, const std::string& place);
   DeviceRunner& region(size_t step, size_t number) { return *prepared_[step].regions[number]; }
   Status move(Address to, Address from, int64_t bytes) {
@@ -71,6 +77,7 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
   const DeviceContext& context_;
   const std::string place_;
   std::vector<Prepared> prepared_;
+  bool side_ = false;  // of the branch that walk_branch() walks
 };
 
 }  // namespace ostro::cuda

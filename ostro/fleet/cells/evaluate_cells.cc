@@ -13,8 +13,8 @@ namespace ostro::fleet {
 using runtime::Buffer;
 using spmd::Role;
 
-Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Program& program,
-                                            int64_t rank) {
+Result<spmd::Partition> CellEvaluator::partition(const WorkerPlan& plan, const ir::Program& program,
+                                                 int64_t rank) {
   // Without the losses of tokens, which are not used here.
   ASSIGN_OR_RETURN(const auto at,
                    train::signature_of<train::EvalResults>(program, train::Side::kResults, {}));
@@ -30,7 +30,14 @@ Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Pr
   options.params.assign(sums.body.params.size(), Role::kActivation);
   std::fill_n(options.params.begin(), static_cast<std::ptrdiff_t>(plan.n), Role::kParameter);
   options.results.assign(sums.body.results.size(), Role::kActivation);
-  ASSIGN_OR_RETURN(spmd::Partition parts, spmd::partition(sums, options));
+  return spmd::partition(sums, options);
+}
+
+Result<CellEvaluator> CellEvaluator::create(const WorkerPlan& plan, const ir::Program& program,
+                                            int64_t rank) {
+  ASSIGN_OR_RETURN(const auto at,
+                   train::signature_of<train::EvalResults>(program, train::Side::kResults, {}));
+  ASSIGN_OR_RETURN(spmd::Partition parts, partition(plan, program, rank));
   ASSIGN_OR_RETURN(auto compiled, plan.engine->compile(*parts.programs[static_cast<size_t>(rank)]));
   return CellEvaluator(plan, train::places_of(at.sums), std::move(parts), std::move(compiled));
 }
@@ -61,6 +68,8 @@ Result<std::vector<train::BatchLoss>> CellEvaluator::evaluate(runtime::Collectiv
   std::vector<train::BatchLoss> losses;
   for (int64_t i = 0; i < text.batches(); ++i)
     losses.push_back(readers[static_cast<size_t>(i % count)].value<train::BatchLoss>());
+  // A device has the memory for the steps that follow.
+  if (&plan_->engine->memory() != &runtime::host_memory()) program_->release();
   return losses;
 }
 

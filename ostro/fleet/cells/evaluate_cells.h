@@ -17,6 +17,8 @@ class CellEvaluator {
   // cells that the workers own, and gathered where they are used, a layer at a time. Workers that run
   // different leaves in training evaluate different batches.
   static Result<CellEvaluator> create(const WorkerPlan& plan, const ir::Program& program, int64_t rank);
+  // The program as create() cuts it for this worker.
+  static Result<spmd::Partition> partition(const WorkerPlan& plan, const ir::Program& program, int64_t rank);
 
   // All workers call it, each with its cells `owned` of the parameters. Returns to each of them the losses of
   // all batches, with the bits that one process would compute.

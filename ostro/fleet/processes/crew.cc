@@ -41,8 +41,8 @@ Crew::Crew(Membership& membership, runtime::Engine& engine, std::function<bool()
 Crew::~Crew() { stop_watch(); }
 
 void Crew::set_run(const train::CanonicalPrograms& programs, const std::string& remat,
-                   const train::TrainConfig& config) {
-  run_.emplace(Run{programs, remat, config});
+                   const train::TrainConfig& config, const ir::Program& evaluation) {
+  run_.emplace(Run{programs, remat, config, evaluation});
 }
 
 Result<EpochView> Crew::wait_epoch() {
@@ -63,8 +63,9 @@ Result<std::unique_ptr<Crew::Prepared>> Crew::prepare(const EpochView& epoch) co
   // Later this process has memory that the next epoch uses again. Those that begin together have none yet.
   // What the host has is checked elsewhere, and compiling takes time.
   if (now_ == nullptr && &engine_.memory() != &runtime::host_memory()) {
-    ASSIGN_OR_RETURN(const int64_t need, device_need(*out->worker, out->plan.options.leaves));
-    RETURN_IF_ERROR(check_device_room(need, epoch.number == 1 ? sharers_ : 1, engine_.memory()));
+    ASSIGN_OR_RETURN(const int64_t need,
+                     device_need(*out->worker, out->plan.options.leaves, run_->evaluation, run_->remat));
+    RETURN_IF_ERROR(check_device_room(need, *out->worker, epoch.number == 1 ? sharers_ : 1));
   }
   return out;
 }

@@ -22,6 +22,7 @@ constexpr Kind kKinds[] = {
     {"Tokens per second", "over about 30 s", "throughput/tokens_per_second"},
     {"Model FLOPs utilization", "of the measured peak", "throughput/mfu", Format::kPercent},
     {"Memory", "of the process", "memory/resident_bytes", Format::kBytes},
+    {"Memory of the device", "in use at most, so far", "memory/device_peak_bytes", Format::kBytes},
 };
 constexpr Kind kResults[] = {
     {"Training loss", "nats a token", kTrainLoss},

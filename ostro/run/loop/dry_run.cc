@@ -15,6 +15,7 @@
 #include "ostro/run/report/forecast.h"
 #include "ostro/train/programs/run_model.h"
 #include "ostro/train/step/batches.h"
+#include "ostro/train/step/evaluate.h"
 #include "ostro/train/step/remat_table.h"
 
 namespace ostro::run {
@@ -177,6 +178,19 @@ std::string audit_line(const KeptCheckpoints& kept, int64_t steps, int64_t state
       count(std::round(kept.replayed / static_cast<double>(steps))));
 }
 
+// What a run takes of a device's memory at its peak, and of what.
+std::string device_text(const train::MemoryNeed& need, const runtime::Memory& memory) {
+  return fmt::format(
+      "{:.2f} MiB to be allocated on {} at the peak of a run: {:.2f} MiB of state, {:.2f} of gradients, "
+      "{:.2f} "
+      "of programs, {:.2f} of batches, results and evaluation. {:.2f} MiB of state more while a checkpoint "
+      "is "
+      "copied beside steps, where there is room. Compiled programs are not counted; {:.0f} MiB are left for "
+      "them",
+      mib(need.total()), memory.name(), mib(need.state), mib(need.gradients), mib(need.arenas),
+      mib(need.beside), mib(need.state), mib(need.code));
+}
+
 std::string room_text(const AvailableMemory& room, const Status& fits) {
   if (room.bytes == 0) return "how much can be had is not known";
   return fmt::format("{:.1f} MiB can be had ({}): it {}", mib(room.bytes), room.source,
@@ -285,15 +299,15 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
   const bool on_host = &memory == &runtime::host_memory();
   if (workers > 1 && on_host) return DryRun{out, cost, state, seconds, Status()};
   if (workers > 1) {
-    int64_t most = 0;
-    for (const train::WorkerLoad& load : loads)
-      most = std::max(
-          most, train::peak_bytes(load, runner->leaf_info().arena_bytes, runner->update_info().arena_bytes));
-    const Status fits = fleet::check_device_room(most, sharers, memory);
-    out +=
-        fmt::format("memory: {:.1f} MiB to be allocated on {} by each of the {} workers that share it; {}\n",
-                    mib(most), memory.name(), sharers, room_text(memory.available(), fits));
-    return DryRun{out, cost, state, seconds, fits};
+    ASSIGN_OR_RETURN(const fleet::WorkerOptions options, fleet::worker_options(config, workers, slices));
+    ASSIGN_OR_RETURN(const fleet::WorkerPlan plan, fleet::make_worker_plan(programs, engine, remat, options));
+    ASSIGN_OR_RETURN(const fleet::MeshNeed most,
+                     fleet::mesh_need(plan, leaves, train::held_out_program(config, vocab), sharers));
+    out += fmt::format(
+        "memory: {:.1f} MiB needed on {} by each of the {} workers that share it, with room for compiled "
+        "programs; {}\n",
+        mib(most.bytes), memory.name(), sharers, room_text(memory.available(), most.fits));
+    return DryRun{out, cost, state, seconds, most.fits};
   }
   const Status fits = check_fit(config, need, vocab, engine);
   std::string where = fmt::format("{:.1f} MiB to be allocated", mib(need.total()));
@@ -301,7 +315,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
     where = fmt::format("{:.1f} MiB at the peak of the process: {:.1f} MiB that it has now, {}",
                         mib(need.peak()), mib(need.base), where);
   else
-    where += fmt::format(" on {}", memory.name());
+    where = device_text(need, memory);
   if (on_host && need.saving > 0)
     where += fmt::format(" ({:.1f} MiB while a checkpoint is written)", mib(need.saving));
   out += fmt::format("memory: {}; {}\n", where, room_text(memory.available(), fits));

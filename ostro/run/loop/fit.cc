@@ -36,7 +36,7 @@ class Variants {
     train::TrainConfig changed(config_.model.choices());
     if (!config::read_and_resolve(*tree, &changed).ok()) return std::nullopt;
     const auto need = need_of(changed, vocab_, engine_);
-    return need.ok() && need->total() <= room_ ? std::optional(need->total()) : std::nullopt;
+    return need.ok() && need->room() <= room_ ? std::optional(need->room()) : std::nullopt;
   }
 
   // The value of an integer option; nothing if there is none.
@@ -132,12 +132,12 @@ Result<train::MemoryNeed> need_of(const train::TrainConfig& config, int64_t voca
 Status check_fit(const train::TrainConfig& config, const train::MemoryNeed& need, int64_t vocab,
                  runtime::Engine& engine) {
   const AvailableMemory room = engine.memory().available();
-  if (room.bytes == 0 || need.total() <= room.bytes) return Status();
+  if (room.bytes == 0 || need.room() <= room.bytes) return Status();
   const std::vector<std::string> fits = suggestions(config, Variants(config, vocab, engine, room.bytes));
   return invalid_argument(fmt::format(
       "this run does not fit into memory: it needs {}, and {} can be had ({}). It needs {} for parameters "
       "and the optimizer's arrays, {} for gradients, {} for the values inside a leaf and an update. {}",
-      gb(need.total()), gb(room.bytes), room.source, gb(need.state), gb(need.gradients), gb(need.arenas),
+      gb(need.room()), gb(room.bytes), room.source, gb(need.state), gb(need.gradients), gb(need.arenas),
       fits.empty() ? "No smaller sequence, leaf, depth or width of this model fits: choose another model"
                    : fmt::format("What fits: {}", fmt::join(fits, "; or "))));
 }

@@ -4,6 +4,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/machine.h"
+#include "ostro/base/units.h"
 #include "ostro/run/report/expert_load.h"
 #include "ostro/train/programs/mfu.h"
 
@@ -19,6 +20,12 @@ constexpr int64_t kPageShare = 100;
 // "1 leaf", "3 leaves".
 std::string counted(int64_t count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+// What was in use of the memory of a device, at most; nothing where the engine's memory does not count.
+void add_device_memory(runtime::Engine& engine, Metrics& metrics) {
+  if (const int64_t peak = engine.memory().use().peak; peak > 0)
+    metrics["memory/device_peak_bytes"] = static_cast<double>(peak);
 }
 }  // namespace
 
@@ -124,6 +131,7 @@ void Reporter::step(const StepReport& r) {
                      {"throughput/mfu", mfu(r)},
                      {"throughput/goodput", r.goodput.share()},
                      {"memory/resident_bytes", static_cast<double>(train::resident_memory().now)}};
+  add_device_memory(env_.engine, metrics);
   if (r.checked_leaves > 0) metrics["throughput/check_seconds"] = r.check_seconds;
   for (const auto& [name, mean] : r.measures) metrics["train/" + name] = mean;
   metrics.insert(r.watched.begin(), r.watched.end());
@@ -163,6 +171,7 @@ void Reporter::eval(const EvalReport& r) {
     log_info(fmt::format("step {}: {}: {}", r.step, part.component, text(part)));
     add("eval/" + part.component + "/", part);
   }
+  add_device_memory(env_.engine, metrics);
   log(r.step, metrics);
 }
 
@@ -182,6 +191,9 @@ Status Reporter::finish() {
   }
   forecast_.reset();
   progress_.reset();
+  if (const runtime::Memory& memory = env_.engine.memory(); memory.use().peak > 0)
+    log_info(fmt::format("{}: at most {} bytes of its memory were in use ({:.2f} MiB)", memory.name(),
+                         memory.use().peak, mib(memory.use().peak)));
   meters_.write();
   return tracker_->finish();
 }

@@ -37,6 +37,8 @@ Result<HeldOutLoss> HeldOut::evaluate(const std::vector<runtime::Buffer>& params
     }
     ASSIGN_OR_RETURN(losses.emplace_back(), batch_loss(results.sums));
   }
+  // A device has the memory for the steps that follow.
+  if (memory_ != &runtime::host_memory()) program_->release();
   return text_.loss(losses);
 }
 
