@@ -13,6 +13,15 @@ using compile::Step;
 using compile::StepKind;
 using compile::View;
 
+namespace {
+
+// Ops that look at other workers or at numbers of the device, and keep nothing between runs.
+bool reads_outside(ir::OpKind op) {
+  return ir::is_collective(op) || op == ir::OpKind::paged_write || op == ir::OpKind::paged_attention;
+}
+
+}  // namespace
+
 DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context,
                            std::vector<Address> constants, std::string place)
     : PlanWalk(plan, constants), context_(context), place_(std::move(place)), prepared_(plan.steps.size()) {
@@ -107,7 +116,7 @@ Status DeviceRunner::walk_branch(size_t index, const runtime::RunContext& run_co
 
 Status DeviceRunner::run_op(const Step& step, StepState& state, const std::string& place,
                             const runtime::RunContext& run_context) {
-  if (context_.planned && step.kind == StepKind::kOp && ir::is_collective(step.op)) return Status();
+  if (context_.planned && step.kind == StepKind::kOp && reads_outside(step.op)) return Status();
   const std::vector<DeviceArray> in = arrays(step.in), out = arrays(step.out);
   const StepCall call{step,          in,
                       out,           context_.module->leaves,

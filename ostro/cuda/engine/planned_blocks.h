@@ -3,7 +3,7 @@
 //
 // The plan is walked as a run walks it, on a device that has addresses only: nothing is compiled, launched or
 // copied. So every routine asks for what it asks for in a run. Of a branch both sides are walked. Steps that
-// exchange with other workers keep nothing, and are left out. Thread-safe.
+// exchange with other workers, or look at pages, keep nothing, and are left out. Thread-safe.
 #pragma once
 
 #include <cstdint>
