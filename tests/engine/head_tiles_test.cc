@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "heads.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine.h"
@@ -19,50 +20,9 @@ namespace {
 using ir::Attrs;
 using ir::DType;
 using ir::OpKind;
-using ir::Shape;
 using ir::ValueId;
-
-struct Head {
-  DType dtype = DType::f32;
-  int64_t batch = 2, pos = 70, embed = 24, vocab = 83;
-  bool tied = false;  // the weights lie [vocab, embed]
-  bool gradient = true;
-  double z = 0;
-  numerics::LeafTable leaves;
-  bool want_logits = false;
-  bool round_weights = false;  // their gradient in bf16
-};
-
-ir::Program program_of(const Head& h) {
-  ir::Program p;
-  p.name = "head";
-  p.leaves = h.leaves;
-  ir::Builder b(p.body);
-  const ir::Axis batch{"batch", h.batch}, pos{"pos", h.pos}, embed{"embed", h.embed}, vocab{"vocab", h.vocab};
-  const ValueId x = p.body.add_param({h.dtype, {batch, pos, embed}});
-  const ValueId w =
-      p.body.add_param(h.tied ? Shape{h.dtype, {vocab, embed}} : Shape{h.dtype, {embed, vocab}});
-  const ValueId targets = p.body.add_param({DType::i32, {batch, pos}});
-  const ValueId mask = p.body.add_param({DType::f32, {batch, pos}});
-  const ValueId zero = b.i64_scalar(0);
-  const Attrs attrs{{"axis", std::string("vocab")}, {"z", h.z}};
-  // Something is made before and something behind.
-  const ValueId scaled = b.cast(b.add(OpKind::mul, {x, x}), h.dtype);
-  const ValueId logits = b.dot(scaled, w, {"embed"});
-  const auto loss = b.add_n(OpKind::cross_entropy, {logits, targets, zero}, attrs);
-  p.body.results = {b.add(OpKind::mul, {loss[0], mask})};
-  if (h.want_logits) p.body.results.push_back(logits);
-  if (!h.gradient) return p;
-  Attrs typed = attrs;
-  typed.set("dtype", ir::dtype_name(h.dtype));
-  const ValueId weight = b.add(OpKind::mul, {mask, mask});
-  const ValueId g =
-      b.add(OpKind::cross_entropy_grad, {logits, targets, loss[1], loss[2], loss[3], weight, zero}, typed);
-  p.body.results.push_back(b.add(OpKind::neg, {b.dot(g, w, {"vocab"})}));
-  const ValueId dw = h.tied ? b.dot(g, scaled, {"batch", "pos"}) : b.dot(scaled, g, {"batch", "pos"});
-  p.body.results.push_back(h.round_weights ? b.cast(dw, DType::bf16) : dw);
-  return p;
-}
+using testing::Head;
+using testing::program_of;
 
 struct Tiling {
   bool tiled = false;
@@ -168,7 +128,7 @@ TEST_CASE("a product of two heads' gradients waits for both") {
 }
 
 TEST_CASE("logits of all tokens need no memory") {
-  const ir::Program program = program_of({.batch = 8, .pos = 64, .embed = 16, .vocab = 1024});
+  const ir::Program program = program_of(Head{.batch = 8, .pos = 64, .embed = 16, .vocab = 1024});
   const auto arena = [&](int64_t tile) {
     auto engine = cpu::make_cpu_engine({.threads = 1, .compiler_required = true, .head_tile = tile});
     REQUIRE(engine.ok());

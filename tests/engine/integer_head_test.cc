@@ -4,89 +4,18 @@
 #include <fmt/format.h>
 
 #include "each_isa.h"
+#include "heads.h"
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/routines/op_call.h"
-#include "ostro/ir/program/builder.h"
 #include "programs.h"
 
 namespace ostro {
 namespace {
 
-using ir::Attrs;
-using ir::DType;
 using ir::OpKind;
-using ir::Shape;
-using ir::ValueId;
-using Names = std::vector<std::string>;
-
-struct IntegerHead {
-  int64_t batch = 2, pos = 70, embed = 24, vocab = 83, block = 32;
-  bool tied = false;                // the weights lie [vocab, embed]
-  int64_t first_token = 0;          // the origin of pos in the draws
-  int64_t all_pos = 0;              // the size of pos in the draws; 0: pos
-  bool want_rows = false;           // what is quantised along the tokens is a result, too
-  bool round_weights = false;       // their gradient in bf16
-  bool draws_move = false;          // the origin of pos is an input
-  numerics::LeafTable leaves = {};  // they cut the loss, and no product
-};
-
-std::pair<ValueId, ValueId> quantized(ir::Builder& b, const std::vector<ValueId>& in, const Names& over,
-                                      const IntegerHead& h, const std::vector<int64_t>& sizes = {}) {
-  Attrs attrs{{"over", over}, {"block", h.block}, {"groups", std::string("blocks")}};
-  attrs.set("rounding", std::string(sizes.empty() ? "nearest" : "dithered"));
-  if (!sizes.empty()) attrs.set("global_sizes", sizes);
-  const auto made = b.add_n(OpKind::quantize, in, attrs);
-  return {made[0], made[1]};
-}
-
-ir::Program program_of(const IntegerHead& h) {
-  ir::Program p;
-  p.name = "integer_head";
-  p.leaves = h.leaves;
-  ir::Builder b(p.body);
-  const ir::Axis batch{"batch", h.batch}, pos{"pos", h.pos}, embed{"embed", h.embed}, vocab{"vocab", h.vocab};
-  const ValueId x = p.body.add_param({DType::bf16, {batch, pos, embed}});
-  const ValueId w =
-      p.body.add_param(h.tied ? Shape{DType::f32, {vocab, embed}} : Shape{DType::f32, {embed, vocab}});
-  const ValueId targets = p.body.add_param({DType::i32, {batch, pos}});
-  const ValueId mask = p.body.add_param({DType::f32, {batch, pos}});
-  const ValueId key = p.body.add_param({DType::u32, {{"word", 2}}});
-  const ValueId example = p.body.add_param({DType::i64, {}});
-  const ValueId zero = b.i64_scalar(0);
-  const ValueId first = b.add(OpKind::mul, {example, example});  // not negative
-  const ValueId token = h.draws_move ? first : b.i64_scalar(h.first_token);
-  const auto product = [&](const std::pair<ValueId, ValueId>& left, const std::pair<ValueId, ValueId>& right,
-                           const Names& over, DType type) {
-    return b.add(OpKind::dot_int8, {left.first, left.second, right.first, right.second},
-                 {{"over", over},
-                  {"block", h.block},
-                  {"groups", std::string("blocks")},
-                  {"dtype", std::string(ir::dtype_name(type))}});
-  };
-  const ValueId scaled = b.cast(b.add(OpKind::mul, {x, x}), DType::bf16);
-  const ValueId logits =
-      product(quantized(b, {scaled}, {"embed"}, h), quantized(b, {w}, {"embed"}, h), {"embed"}, DType::f32);
-  const auto of_outputs = quantized(b, {w}, {"vocab"}, h);
-  const Attrs attrs{{"axis", std::string("vocab")}, {"z", 0.0}};
-  const auto loss = b.add_n(OpKind::cross_entropy, {logits, targets, zero}, attrs);
-  p.body.results = {b.add(OpKind::mul, {loss[0], mask})};
-  Attrs typed = attrs;
-  typed.set("dtype", std::string("bf16"));
-  const ValueId g =
-      b.add(OpKind::cross_entropy_grad, {logits, targets, loss[1], loss[2], loss[3], mask, zero}, typed);
-  const auto dithered = [&](const Names& over) {
-    return quantized(b, {g, key, first, token, zero}, over, h,
-                     {1000, h.all_pos > 0 ? h.all_pos : h.pos, h.vocab});
-  };
-  p.body.results.push_back(product(dithered({"vocab"}), of_outputs, {"vocab"}, DType::bf16));
-  const Names tokens{"batch", "pos"};
-  const auto rows = quantized(b, {scaled}, tokens, h);
-  if (h.want_rows) p.body.results.push_back(rows.first);
-  const ValueId dw = product(rows, dithered(tokens), tokens, h.round_weights ? DType::bf16 : DType::f32);
-  p.body.results.push_back(h.tied ? b.transpose(dw, {"vocab", "embed"}) : dw);
-  return p;
-}
+using testing::IntegerHead;
+using testing::program_of;
 
 struct Tiling {
   std::vector<int64_t> tiles;  // whole ones, of each head

@@ -325,10 +325,8 @@ Plan BlockLowering::run() {
   }
   copy_results();
   if (options_.fuse) {
-    if (options_.target.epilogues) {
-      add_fingerprint_epilogues(plan_);
-      add_gradient_epilogues(plan_);
-    }
+    if (options_.target.fingerprint_epilogues) add_fingerprint_epilogues(plan_);
+    add_gradient_epilogues(plan_);
     tile_heads(plan_, leaves_, options_.target, options_.reasons);
   }
   plan_memory(plan_);

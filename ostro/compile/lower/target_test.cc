@@ -49,7 +49,7 @@ TEST_CASE("an operand that an engine's routine cannot read through strides is co
   CHECK(count(lowered(p, target), StepKind::kCopy) == 0);
 }
 
-TEST_CASE("an engine that runs no epilogues gets them as steps") {
+TEST_CASE("an engine that runs no fingerprints as epilogues gets them as steps") {
   ir::Program p;
   const ValueId x = p.body.add_param(kTable);
   Builder b(p.body);
@@ -60,7 +60,7 @@ TEST_CASE("an engine that runs no epilogues gets them as steps") {
   const Module with = lowered(p, target);
   CHECK(count(with, StepKind::kOp) == 0);
   CHECK(with.plan.steps[0].epilogues.size() == 1);
-  target.epilogues = false;
+  target.fingerprint_epilogues = false;
   const Module without = lowered(p, target);
   CHECK(count(without, StepKind::kOp) == 1);
   CHECK(without.plan.steps[0].epilogues.empty());

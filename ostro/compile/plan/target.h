@@ -12,12 +12,15 @@ struct Target {
   // True for an op whose routine in the engine takes operands with any strides. For every other op, operands
   // that are not dense are copied first.
   bool (*reads_views)(ir::OpKind) = ir::is_elementwise;
-  // The engine runs steps on the pieces of another step's output (Step::epilogues).
-  bool epilogues = true;
+  // The engine runs fingerprints on the pieces of a kernel's output (Step::epilogues); otherwise they are
+  // steps. The gradient of a cross-entropy is an epilogue on every engine.
+  bool fingerprint_epilogues = true;
+  // Products pack their second operand, and may keep it packed from tile to tile (Step::keeps_b).
+  bool packs = true;
 
   // The model's head and its cross-entropy process the tokens in tiles of tile_rows. -1: all tokens are one
   // tile. 0: logits of at most tile_bytes are one tile; larger ones are cut into tiles of about tile_bytes,
-  // each of at least least_tile_rows tokens, because each tile packs the weights again.
+  // each of at least least_tile_rows tokens, because each tile packs, or reads, the weights again.
   int64_t tile_rows = 0;
   int64_t tile_bytes = int64_t{64} << 20;
   int64_t least_tile_rows = 256;

@@ -17,7 +17,9 @@ int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 // Makes the step of kind kTiles that does the work of a head in tiles of `rows` tokens.
 class HeadTiles {
  public:
-  HeadTiles(Plan& plan, const TokenHead& head, int64_t rows) : plan_(plan), head_(head), rows_(rows) {}
+  // `keeps`: the engine may keep packed weights (Target::packs).
+  HeadTiles(Plan& plan, const TokenHead& head, int64_t rows, bool keeps)
+      : plan_(plan), head_(head), rows_(rows), keeps_(keeps) {}
 
   // Removes the head's steps from the plan, except the cross-entropy, which the caller replaces.
   Step take();
@@ -34,6 +36,7 @@ class HeadTiles {
   Plan& plan_;
   const TokenHead& head_;
   int64_t rows_;
+  bool keeps_;
 
   // The operands and results of the new step, and the place of each (buffer, bytes from tile to tile) in
   // `bound_`.
@@ -162,7 +165,7 @@ Step HeadTiles::take() {
   made.op = plan_.steps[head_.loss()].op;
   made.scope = plan_.steps[parts.front()].scope;
   made.extent = head_.rows() / rows_;
-  made.regions.push_back(region_of(rows_, made.extent > 1));
+  made.regions.push_back(region_of(rows_, keeps_ && made.extent > 1));
   const int64_t rest = head_.rows() % rows_;
   if (rest > 0) made.regions.push_back(region_of(rest, false));
   for (const Bound& b : bound_) {
@@ -206,7 +209,7 @@ void tile_heads(Plan& plan, const numerics::LeafTable& leaves, const Target& tar
     }
     const auto before =
         std::count_if(head.parts().begin(), head.parts().end(), [&](size_t s) { return s < at; });
-    Step tiles = HeadTiles(plan, head, rows).take();
+    Step tiles = HeadTiles(plan, head, rows, target.packs).take();
     int64_t bytes = 0;
     for (const Plan& region : tiles.regions) bytes = std::max(bytes, region.arena_bytes);
     tiles.arena = static_cast<int32_t>(plan.buffers.size());

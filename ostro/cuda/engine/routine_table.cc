@@ -55,25 +55,37 @@ compile::Target device_target() {
            k == OpKind::expert_outer || k == OpKind::attention || k == OpKind::attention_grad ||
            k == OpKind::paged_attention || k == OpKind::concat || k == OpKind::stack || k == OpKind::quantize;
   };
-  target.epilogues = false;
+  target.fingerprint_epilogues = false;
+  target.packs = false;
+  // Products of a tile must be enough work for all multiprocessors.
+  target.tile_bytes = int64_t{128} << 20;
+  target.least_tile_rows = 512;
   target.saved_elements = 4096;  // 64 registers a thread
   return target;
 }
 
+namespace {
+
+Status check_step(const compile::Step& step, const std::string& program) {
+  const std::string place = program + ": " + compile::step_name(step);
+  if (step.kind == compile::StepKind::kOp && step_routine(step.op) == nullptr)
+    return unsupported(fmt::format(
+        "{}: the op {} has no kernel for a GPU yet; run this program on the CPU (trainer.device: cpu)", place,
+        ir::op_name(step.op)));
+  for (const auto* views : {&step.in, &step.out})
+    for (const compile::View& v : *views)
+      if (v.shape.rank() > args::MOST_AXES)
+        return unsupported(fmt::format("{}: {} has {} axes; a kernel for a GPU takes {}", place,
+                                       v.shape.str(), v.shape.rank(), +args::MOST_AXES));
+  for (const compile::Step& epilogue : step.epilogues) RETURN_IF_ERROR(check_step(epilogue, program));
+  for (const compile::Plan& region : step.regions) RETURN_IF_ERROR(check_supported(region, program));
+  return Status();
+}
+
+}  // namespace
+
 Status check_supported(const compile::Plan& plan, const std::string& program) {
-  for (const compile::Step& step : plan.steps) {
-    const std::string place = program + ": " + compile::step_name(step);
-    if (step.kind == compile::StepKind::kOp && step_routine(step.op) == nullptr)
-      return unsupported(fmt::format(
-          "{}: the op {} has no kernel for a GPU yet; run this program on the CPU (trainer.device: cpu)",
-          place, ir::op_name(step.op)));
-    for (const auto* views : {&step.in, &step.out})
-      for (const compile::View& v : *views)
-        if (v.shape.rank() > args::MOST_AXES)
-          return unsupported(fmt::format("{}: {} has {} axes; a kernel for a GPU takes {}", place,
-                                         v.shape.str(), v.shape.rank(), +args::MOST_AXES));
-    for (const compile::Plan& region : step.regions) RETURN_IF_ERROR(check_supported(region, program));
-  }
+  for (const compile::Step& step : plan.steps) RETURN_IF_ERROR(check_step(step, program));
   return Status();
 }
 

@@ -8,6 +8,19 @@ struct alignas(8) Words8 {
 // c after a block whose products have this sum.
 DEVICE float add_block(float c, i32 sum, float a_scale, float b_scale) { return FMA32((float)sum * b_scale, a_scale, c); }
 
+// What lies at a thread's outputs of a warp's 64 x 32, the first of which is (m, n): where products of MMA_S8 leave them.
+DEVICE void load_outputs(const DotInt8Args& a, i64 m, i64 n, float (&c)[4][4][4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+        const i64 row = m + 16 * i + r / 2 * 8, column = n + 8 * j + r % 2;
+        if (row < a.m && column < a.n) c[i][j][r] = AT(const float, a.to)[row * a.n + column];
+      }
+}
+
 DEVICE i64 line_at(const Line& line, i64 i) { return line.table == 0 ? i * line.step : AT(const i64, line.table)[i]; }
 
 // The scale of a block, a power of two, and what its numbers are multiplied with; 0: all integers are 0.

@@ -8,7 +8,7 @@ KERNEL(dot_int8, DotInt8Args) {
   if (t >= a.m * a.n) return;
   const i64 i = t / a.n, j = t % a.n;
   const i8 *x = AT(const i8, a.a) + i * a.size, *y = AT(const i8, a.b) + j * a.size;
-  float c = 0;
+  float c = a.goes_on ? AT(const float, a.to)[t] : 0.0f;
   for (i64 block = 0, k = 0; block < a.blocks; ++block) {
     const i64 end = k + a.block < a.size ? k + a.block : a.size;
     i32 sum = 0;
@@ -70,6 +70,7 @@ BLOCK_KERNEL(dot_int8_tiles, DotInt8Args) {
   i32 sum[4][4][4];
 #pragma unroll
   for (int i = 0; i < 64; ++i) c[i / 16][i / 4 % 4][i % 4] = 0, sum[i / 16][i / 4 % 4][i % 4] = 0;
+  if (a.goes_on) load_outputs(a, first_m + warp_m + lane / 4, first_n + warp_n + lane % 4 * 2, c);
   i64 k = 0, end = a.block < a.size ? a.block : a.size;
   if (a.size > 0) store_piece(load_piece(a, first_m, first_n, k, end), tile_a, tile_b);
   BARRIER();

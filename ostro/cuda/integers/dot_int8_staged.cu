@@ -76,6 +76,7 @@ BLOCK_KERNEL(dot_int8_staged, DotInt8Args) {
   i32 sum[4][4][4];
 #pragma unroll
   for (int i = 0; i < 64; ++i) c[i / 16][i / 4 % 4][i % 4] = 0, sum[i / 16][i / 4 % 4][i % 4] = 0;
+  if (a.goes_on) load_outputs(a, first_m + warp_m + lane / 4, first_n + warp_n + lane % 4 * 2, c);
   PieceAt now = {0, end_of(a, 0), 0}, ahead = now;
   for (int s = 0; s < STAGES - 1; ++s) {
     if (ahead.k < a.size) copy_piece(a, from, ahead, pieces + s * STAGE_WORDS, scales + s * TILE_ROWS);

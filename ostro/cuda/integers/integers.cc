@@ -111,8 +111,6 @@ Status run_quantize(const StepCall& call) {
 
 Status run_dot_int8(const StepCall& call) {
   constexpr const char* kDot = "integers/dot_int8.cu";
-  // Heads are not cut into tiles here (device_target: no epilogues).
-  OSTRO_CHECK(!call.step.goes_on, "a product of integers that goes on from its result");
   const DeviceArray &x = call.in[0], &y = call.in[2], &out = call.out[0];
   const auto& names = call.attrs().strs("over");
   args::DotInt8Args a = {};
@@ -128,6 +126,9 @@ Status run_dot_int8(const StepCall& call) {
   a.block = call.attrs().i64("block");
   a.blocks = (a.size + a.block - 1) / a.block;
   a.aligned = alignment_of(a.a, a.b, a.size, a.block);
+  a.goes_on = call.step.goes_on && call.go_on ? 1 : 0;
+  OSTRO_CHECK(a.goes_on == 0 || out.dtype() == ir::DType::f32, "a product that goes on from {}",
+              out.shape().str());
   const int64_t tiles_m = (a.m + kTile - 1) / kTile, tiles_n = (a.n + kTile - 1) / kTile;
   if (a.m < kLeastTiledInt8 || a.n < kLeastTiledInt8 || tiles_m > kMostTileRows)
     return call.launch(kDot, "dot_int8", out.count(), a);

@@ -1,3 +1,4 @@
+#include "ostro/base/check.h"
 #include "ostro/cuda/device/fast_routines.h"
 
 namespace ostro::cuda {
@@ -16,6 +17,16 @@ Result<args::CrossEntropyArgs> rows_of_logits(const StepCall& call) {
   a.z = static_cast<float>(call.attrs().f64("z", 0.0));
   RETURN_IF_ERROR(set_leaf_ends(call, 0, vocab, a));
   return a;
+}
+
+// Elements from a row of the gradient to the next one. Rows lie at even distances: dense, or where the rows
+// of wider logits do (compile/plan/epilogues.h).
+int64_t row_stride(const DeviceArray& gradient) {
+  const std::vector<ir::Axis>& axes = gradient.shape().axes;
+  const args::Axes rows = axes_over({axes.begin(), axes.end() - 1}, *gradient.view);
+  OSTRO_CHECK(rows.rank <= 1 && (axes.back().size == 1 || gradient.view->strides.back() == 1),
+              "a gradient of logits in {} strides", rows.rank);
+  return rows.rank == 0 ? axes.back().size : rows.stride[0];
 }
 
 }  // namespace
@@ -48,6 +59,10 @@ Status run_cross_entropy_grad(const StepCall& call) {
   a.origin = scalar_of(call.in[6]);
   a.to = call.out[0].at.at;
   a.to_type = type_number(call.out[0].dtype());
+  a.to_row = row_stride(call.out[0]);
+  if (a.to == a.logits && call.out[0].dtype() != call.in[0].dtype())
+    return call.launch(kLosses, "cross_entropy_grad_over", LaunchShape{.x = a.rows, .threads = kGradThreads},
+                       a);
   if (!call.kernels.fast(Fast::kReductions))
     return call.launch(kLosses, "cross_entropy_grad", a.rows * a.vocab, a);
   const int64_t parts = (a.vocab + 4 * kGradThreads - 1) / (4 * kGradThreads);

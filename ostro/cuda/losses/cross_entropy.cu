@@ -51,5 +51,32 @@ KERNEL(cross_entropy_grad, CrossEntropyArgs) {
                   AT(const float, a.r)[row];
   float y = p * slope;
   if (AT(const i32, a.targets)[row] - integer_of(a.origin) == i) y = y - w;
-  store_float(a.to, a.to_type, t, y);
+  store_float(a.to, a.to_type, row * a.to_row + i, y);
+}
+
+// A gradient in bf16 that lies where the logits do: a row's gradient in the first half of the row. A block has a row; it has read a
+// stretch of logits, and all before it, when it writes the stretch's gradient, which ends before the next stretch.
+BLOCK_KERNEL(cross_entropy_grad_over, CrossEntropyArgs) {
+  const i64 row = BLOCK_X, target = AT(const i32, a.targets)[row] - integer_of(a.origin);
+  const float w = AT(const float, a.w)[row], m = AT(const float, a.m)[row], r = AT(const float, a.r)[row];
+  float slope = w;
+  if (a.z != 0) slope = w + ((2.0f * a.z) * w) * AT(const float, a.lse)[row];
+  for (i64 first = 0; first < a.vocab; first += 4 * THREADS) {
+    float x[4];
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const i64 i = first + THREAD + e * THREADS;
+      x[e] = i < a.vocab ? AT(const float, a.logits)[row * a.vocab + i] : 0.0f;
+    }
+    BARRIER();
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const i64 i = first + THREAD + e * THREADS;
+      if (i >= a.vocab) break;
+      const float p = exp2_block(x[e], m, 0x1.715476p+0f) * r;
+      float y = p * slope;
+      if (target == i) y = y - w;
+      store_float(a.to, a.to_type, row * a.to_row + i, y);
+    }
+  }
 }

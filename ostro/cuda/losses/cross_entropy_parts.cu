@@ -19,6 +19,6 @@ KERNEL(cross_entropy_grad_parts, CrossEntropyArgs) {
     const float p = exp2_block(x[e], m, 0x1.715476p+0f) * r;
     float y = p * slope;
     if (target == i) y = y - w;
-    store_float(a.to, a.to_type, row * a.vocab + i, y);
+    store_float(a.to, a.to_type, row * a.to_row + i, y);
   }
 }

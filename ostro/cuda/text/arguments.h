@@ -194,6 +194,7 @@ struct DotInt8Args {
   u64 a, a_scales, b, b_scales, to;
   i64 to_type, m, n, size, block, blocks;
   i64 aligned;  // 16, 4 or 1: what the addresses of a and b, size and block are multiples of
+  i64 goes_on;  // the chains over blocks begin with what is at `to`, f32
 };
 
 // As ExpertDotArgs, of integers. Rows are counted in rows of a and b: a_row has one for every row of expert,
@@ -273,6 +274,7 @@ struct PagedWriteArgs {
 struct CrossEntropyArgs {
   u64 logits, targets, loss, m, r, lse, w, to;
   i64 rows, vocab, to_type;
+  i64 to_row;  // elements from a row of `to` to the next one
   Scalar origin;
   u64 leaf_ends;
   i64 leaves;
