@@ -2,8 +2,8 @@
 //
 // OSTRO_FAILPOINT=NAME[:COUNT] makes the COUNT-th pass (default the first) through failpoint("NAME") end the
 // process with SIGKILL, as a power cut or an out-of-memory killer would. Names in use: step, snapshot,
-// array_write, manifest, chain_append, data_build, resume, amend, amended_config, fork, tokenizer,
-// new_directory, journal_append, lab_step, lab_answer. For one of several workers there is
+// device_copy, array_write, manifest, chain_append, data_build, resume, amend, amended_config, fork,
+// tokenizer, new_directory, journal_append, lab_step, lab_answer. For one of several workers there is
 // base/watch/fault_point.h.
 #pragma once
 

@@ -38,8 +38,13 @@ Status AsyncSaver::start(const Info& info, std::span<const Tensor> tensors) {
   if (const auto before = wait(); !before.ok()) return before.error();
   std::vector<Tensor> kept;
   for (const Tensor& tensor : tensors) kept.push_back(owned(tensor));
-  return start([this, info, kept = std::move(kept)]() -> Result<std::optional<Saved>> {
-    ASSIGN_OR_RETURN(Saved saved, save(fs_, root_, info, kept, options_));
+  return start(info, Bring([kept = std::move(kept)]() -> Result<std::vector<Tensor>> { return kept; }));
+}
+
+Status AsyncSaver::start(const Info& info, Bring bring) {
+  return start([this, info, bring = std::move(bring)]() -> Result<std::optional<Saved>> {
+    ASSIGN_OR_RETURN(const std::vector<Tensor> tensors, bring());
+    ASSIGN_OR_RETURN(Saved saved, save(fs_, root_, info, tensors, options_));
     RETURN_IF_ERROR(prune_checkpoints(fs_, root_, info.step));
     return std::optional<Saved>(std::move(saved));
   });

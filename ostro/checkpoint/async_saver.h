@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "ostro/checkpoint/save.h"
 
@@ -27,6 +28,10 @@ class AsyncSaver {
   // still running, waits for it first. If that save failed, returns its error and starts nothing. Passes the
   // failpoint "snapshot".
   Status start(const Info& info, std::span<const Tensor> tensors);
+
+  // The same for tensors that `bring` makes in the saver's thread, before it writes.
+  using Bring = std::function<Result<std::vector<Tensor>>()>;
+  Status start(const Info& info, Bring bring);
 
   // Starts a save that `write` carries out in the saver's thread; `write` also has to prune old checkpoints.
   // Its result is empty when this process only took part in a save that another one finishes.

@@ -39,7 +39,22 @@ class HostMemory final : public Memory {
   AvailableMemory available() const override { return available_memory(); }
 };
 
+class PlainReader final : public BlockReader {
+ public:
+  explicit PlainReader(const Memory& memory) : memory_(memory) {}
+  Status read(const Block& block, int64_t at, std::span<std::byte> to) override {
+    return memory_.read(block, at, to);
+  }
+
+ private:
+  const Memory& memory_;
+};
+
 }  // namespace
+
+Result<std::unique_ptr<BlockReader>> Memory::reader() {
+  return std::unique_ptr<BlockReader>(std::make_unique<PlainReader>(*this));
+}
 
 void Block::check_range(int64_t at, size_t bytes) const {
   OSTRO_CHECK(at >= 0 && at + static_cast<int64_t>(bytes) <= bytes_, "bytes {} to {} of a block of {} bytes",

@@ -23,6 +23,16 @@ struct MemoryUse {
   int64_t now = 0, peak = 0;
 };
 
+// Reads blocks of a memory as they were when the reader was made, beside work that is begun afterwards. A
+// block must stay until it is read, and no work may write it meanwhile. Any one thread at a time; it must not
+// outlive the memory.
+class BlockReader {
+ public:
+  virtual ~BlockReader() = default;
+  // Copies to the host, and waits for the copy, not for work that was begun after the reader was made.
+  virtual Status read(const Block& block, int64_t at, std::span<std::byte> to) = 0;
+};
+
 // There is one object for each memory. It lives until the process ends, because blocks refer to it.
 // Thread-safe.
 class Memory {
@@ -35,6 +45,8 @@ class Memory {
   virtual Status write(Block& block, int64_t at, std::span<const std::byte> from) = 0;
   // Copies to the host. Waits until everything that was started before, and writes the block, has finished.
   virtual Status read(const Block& block, int64_t at, std::span<std::byte> to) const = 0;
+  // For another thread (BlockReader). Where nothing is said it reads as read() does.
+  virtual Result<std::unique_ptr<BlockReader>> reader();
   // The bytes that can still be allocated, and the limit that gives them; 0 bytes: not known.
   virtual AvailableMemory available() const { return {}; }
   // What is in use, counted since the memory was opened or forget_peak() was called. Both 0: the memory does

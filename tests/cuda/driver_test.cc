@@ -220,6 +220,36 @@ TEST_CASE("freed blocks are taken again, and given to the driver when it has no 
   CHECK(memory.allocate(600 << 20).ok());
 }
 
+TEST_CASE("a reader copies what was there when it was made, in another thread, beside later work") {
+  Device& device = gpu();
+  runtime::Memory& memory = device.memory();
+  const auto one = memory.allocate(12 << 20).value(), other = memory.allocate(4000).value();
+  const int64_t count = one->bytes() / 4;
+  std::vector<uint32_t> numbers(static_cast<size_t>(count), 7), got(numbers.size());
+  const auto read = [&] {
+    REQUIRE(memory.write(*one, 0, std::as_bytes(std::span(numbers))).ok());
+    REQUIRE(
+        device.launch(kernel("add"), {}, bytes_of(FakeAdd{device.address(*one).at, count, 3}), "leaf").ok());
+    auto reader = memory.reader();
+    REQUIRE(reader.ok());
+    REQUIRE(
+        device.launch(kernel("add"), {}, bytes_of(FakeAdd{device.address(*other).at, 1000, 1}), "next").ok());
+    Status copied;
+    std::thread([&] {
+      copied = (*reader)->read(*one, 4, std::as_writable_bytes(std::span(got).subspan(1)));
+    }).join();
+    REQUIRE(copied.ok());
+    return got[1] == 10 && got.back() == 10;
+  };
+  CHECK(read());
+  CHECK(read());
+  // Control: a stream that does not wait for the other one reads what was there before.
+  std::fill(got.begin(), got.end(), 0);
+  const Set fault("FAKE_CUDA", "unordered");
+  CHECK(!read());
+  CHECK(device.synchronise().ok());
+}
+
 TEST_CASE("threads share a GPU: each finds its own bytes") {
   Device& device = gpu();
   const Kernel add = kernel("add");

@@ -1,14 +1,15 @@
 // A driver for tests: libcuda.so.1 with the functions that Ostro uses, over the host's memory, and faults on
 // demand.
 //
-// Work is put into a queue and done as late as a driver may: when it is waited for. So a buffer that is
-// changed too early, or read before its copy, shows. Memory that was taken holds no zeros. FAKE_CUDA names
-// faults, with commas between them; it is read at every call:
+// Work is put into the queue of its stream and done as late as a driver may: when it is waited for. So a
+// buffer that is changed too early, or read before its copy, shows. Memory that was taken holds no zeros.
+// FAKE_CUDA names faults, with commas between them; it is read at every call:
 //   no_device, old, stub, busy   at the start: no GPU, CUDA 11.4, the toolkit's stand-in, it is another's
 //   full:N                       the N-th request for memory, and all later ones, find none
 //   launch, launch:N             every launch, or the N-th, asks for more than the GPU has
 //   fault:N, lost:N              the N-th kernel fails when it runs; all later calls fail then
 //   kill:N                       the process is killed at the N-th launch
+//   unordered                    a stream does not wait for the events of another
 //   memory:BYTES, gpus:N, sm:NN  what the GPU is: 1 GB, one, 90
 // When the process ends, the file that FAKE_CUDA_COUNTS names gets the numbers of requests for memory and of
 // launches.
@@ -59,24 +60,36 @@ struct Work {
   std::function<int()> run;
 };
 
+struct FakeStream {
+  std::list<Work> queue;
+  uint64_t begun = 0;
+};
+
 struct Fake {
   std::recursive_mutex mutex;
   std::map<uint64_t, size_t> blocks;
   size_t used = 0;
   int64_t allocations = 0, launches = 0, runs = 0;
-  std::list<Work> queue;
-  uint64_t begun = 0;
+  std::list<FakeStream> streams;
   int sticky = 0;
 
   size_t total() const { return static_cast<size_t>(fault("memory").value_or(int64_t{1} << 30)); }
-  void begin(std::function<int()> run) { queue.push_back({++begun, std::move(run)}); }
-  // Does the work up to that number.
-  int finish(uint64_t last) {
-    while (!queue.empty() && queue.front().number <= last && sticky == 0) {
-      const Work work = std::move(queue.front());
-      queue.pop_front();
-      sticky = work.run();
+  static void begin(void* stream, std::function<int()> run) {
+    auto& of = *static_cast<FakeStream*>(stream);
+    of.queue.push_back({++of.begun, std::move(run)});
+  }
+  // Does a stream's work up to that number.
+  int finish(FakeStream& of, uint64_t last) {
+    while (!of.queue.empty() && of.queue.front().number <= last && sticky == 0) {
+      const Work work = std::move(of.queue.front());
+      of.queue.pop_front();
+      const int result = work.run();
+      if (sticky == 0) sticky = result;
     }
+    return sticky;
+  }
+  int finish_all() {
+    for (FakeStream& of : streams) (void)finish(of, of.begun);
     return sticky;
   }
   // Whether the bytes lie inside a block.
@@ -94,9 +107,10 @@ Fake& fake() {
 }
 
 thread_local void* current_context = nullptr;
-char the_context, the_stream;
+char the_context;
 
 struct FakeEvent {
+  FakeStream* stream = nullptr;
   uint64_t number = 0;
 };
 struct FakeModule {
@@ -202,7 +216,7 @@ int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
 }
 int cuMemFree_v2(uint64_t address) {
   ENTER(f);
-  if (f.finish(f.begun) != 0) return f.sticky;
+  if (f.finish_all() != 0) return f.sticky;
   const auto found = f.blocks.find(address);
   if (found == f.blocks.end()) return kInvalidValue;
   f.used -= found->second;
@@ -215,46 +229,56 @@ int cuMemHostAlloc(void** address, size_t bytes, unsigned) {
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return 0;
 }
-int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void*) {
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stream) {
   ENTER(f);
   if (!f.holds(to, bytes)) return kInvalidValue;
-  f.begin([=] { return std::memcpy(reinterpret_cast<void*>(to), from, bytes), 0; });
+  f.begin(stream, [=] { return std::memcpy(reinterpret_cast<void*>(to), from, bytes), 0; });
   return 0;
 }
-int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void*) {
+int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
   ENTER(f);
   if (!f.holds(from, bytes)) return kInvalidValue;
-  f.begin([=] { return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), 0; });
+  f.begin(stream, [=] { return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), 0; });
   return 0;
 }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) {
   ENTER(f);
   if (!f.holds(from, bytes) || !f.holds(to, bytes)) return kInvalidValue;
-  f.begin([=] {
+  f.begin(stream, [=] {
     return std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes), 0;
   });
   return 0;
 }
 int cuStreamCreate(void** stream, unsigned) {
-  *stream = &the_stream;
+  ENTER(f);
+  *stream = &f.streams.emplace_back();
   return 0;
 }
-int cuStreamSynchronize(void*) {
+int cuStreamSynchronize(void* stream) {
   ENTER(f);
-  return f.finish(f.begun);
+  auto& of = *static_cast<FakeStream*>(stream);
+  return f.finish(of, of.begun);
+}
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  ENTER(f);
+  const FakeEvent marked = *static_cast<FakeEvent*>(event);
+  if (!fault("unordered")) f.begin(stream, [&f, marked] { return f.finish(*marked.stream, marked.number); });
+  return 0;
 }
 int cuEventCreate(void** event, unsigned) {
   *event = new FakeEvent();
   return 0;
 }
-int cuEventRecord(void* event, void*) {
+int cuEventRecord(void* event, void* stream) {
   ENTER(f);
-  static_cast<FakeEvent*>(event)->number = f.begun;
+  auto& of = *static_cast<FakeStream*>(stream);
+  *static_cast<FakeEvent*>(event) = {&of, of.begun};
   return 0;
 }
 int cuEventSynchronize(void* event) {
   ENTER(f);
-  return f.finish(static_cast<FakeEvent*>(event)->number);
+  const FakeEvent marked = *static_cast<FakeEvent*>(event);
+  return marked.stream == nullptr ? 0 : f.finish(*marked.stream, marked.number);
 }
 int cuEventDestroy_v2(void* event) {
   delete static_cast<FakeEvent*>(event);
@@ -280,7 +304,7 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
   return 0;
 }
 int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
-                   unsigned shared_bytes, void*, void**, void** extra) {
+                   unsigned shared_bytes, void* stream, void**, void** extra) {
   ENTER(f);
   ++f.launches;
   if (fault("kill").value_or(-1) == f.launches) std::raise(SIGKILL);
@@ -293,7 +317,7 @@ int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned 
   const auto* bytes = static_cast<const std::byte*>(extra[1]);
   const std::vector<std::byte> argument(bytes, bytes + *static_cast<size_t*>(extra[3]));
   const ostro::test::FakeShape shape{x, y, z, static_cast<int>(threads), shared_bytes};
-  f.begin([&f, kernel = ours.kernel, argument, shape] {
+  f.begin(stream, [&f, kernel = ours.kernel, argument, shape] {
     ++f.runs;
     if (fault("fault").value_or(-1) == f.runs) return kIllegalAddress;
     if (fault("lost").value_or(-1) == f.runs) return kEccUncorrectable;

@@ -140,10 +140,11 @@ def check_same_answers(w, m, config):
 def check_cut_off(w, m, config, allocations, launches, rng):
     """Faults in the middle. The run goes on from its newest checkpoint, on the CPU and on the GPU in turn."""
     middle = rng.randrange(launches // 2, launches)
+    # How often memory is asked for after the first checkpoint depends on how fast that is copied.
     cases = [(f"fault:{middle}", ["CUDA_ERROR_ILLEGAL_ADDRESS", "running: "]),
              (f"lost:{rng.randrange(launches // 3, launches)}", ["CUDA_ERROR_ECC_UNCORRECTABLE", "goes on from the newest"]),
              (f"launch:{rng.randrange(1, launches)}", ["LAUNCH_OUT_OF_RESOURCES", "launch of "]),
-             (f"full:{rng.randrange(1, allocations)}", ["has no room for", "this process uses"]),
+             (f"full:{rng.randrange(1, allocations // 2)}", ["has no room for", "this process uses"]),
              (f"kill:{rng.randrange(launches // 2, launches)}", None)]
     for number, (fault, says) in enumerate(cases):
         name = f"cut{number}"
@@ -162,8 +163,10 @@ def check_cut_off(w, m, config, allocations, launches, rng):
 
 
 def check_cut_off_saving(w, m, config, rng):
-    """Killed while a checkpoint of the GPU's state is written: after the copy, in an array, before the manifest."""
-    for number, point in enumerate(["snapshot", "array_write", "manifest"] if seed.full() else [rng.choice(["snapshot", "array_write", "manifest"])]):
+    """Killed while a checkpoint of the GPU's state is made: before its arrays are copied, beside the next step, after one of them, in a
+    file, before the manifest."""
+    points = ["snapshot", "device_copy:4", "array_write", "manifest"]
+    for number, point in enumerate(points if seed.full() else rng.sample(points, 1)):
         words = ["train", "--config", config, "--trainer.id", f"saving{number}"]
         print(f"  killed at {point}")
         status, out, err = w.run(*words, "--device", "cuda", env=m.gpu(OSTRO_FAILPOINT=point))

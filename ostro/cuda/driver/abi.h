@@ -34,6 +34,7 @@ namespace ostro::cuda {
   SLOT(copy_inside, cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t bytes, void* stream)) \
   SLOT(create_stream, cuStreamCreate, (void** stream, unsigned flags))                              \
   SLOT(wait_stream, cuStreamSynchronize, (void* stream))                                            \
+  SLOT(stream_waits, cuStreamWaitEvent, (void* stream, void* event, unsigned flags))                \
   SLOT(create_event, cuEventCreate, (void** event, unsigned flags))                                 \
   SLOT(record_event, cuEventRecord, (void* event, void* stream))                                    \
   SLOT(wait_event, cuEventSynchronize, (void* event))                                               \

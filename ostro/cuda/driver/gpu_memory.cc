@@ -24,6 +24,32 @@ class GpuBlock final : public runtime::Block {
 
 namespace {
 
+class GpuReader final : public runtime::BlockReader {
+ public:
+  // Takes the event, which marks the work that was begun before.
+  GpuReader(const GpuMemory& memory, GpuQueue& queue, Staging& staging, void* event)
+      : memory_(memory), queue_(queue), staging_(staging), event_(event) {}
+  ~GpuReader() override {
+    if (!queue_.ended()) (void)queue_.cuda().destroy_event(event_);
+  }
+  Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) override {
+    block.check_range(at, to.size());
+    RETURN_IF_ERROR(queue_.enter());
+    if (!waits_)
+      RETURN_IF_ERROR(queue_.check(queue_.cuda().stream_waits(staging_.stream(), event_, 0),
+                                   "letting a copy wait for its work"));
+    waits_ = true;
+    return staging_.read(memory_.address(block) + static_cast<uint64_t>(at), to);
+  }
+
+ private:
+  const GpuMemory& memory_;
+  GpuQueue& queue_;
+  Staging& staging_;
+  void* const event_;
+  bool waits_ = false;  // the stream of copies, for the event
+};
+
 std::string megabytes(int64_t bytes) {
   return bytes < 100'000 ? fmt::format("{} bytes", bytes)
                          : fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
@@ -73,6 +99,21 @@ Status GpuMemory::write(runtime::Block& block, int64_t at, std::span<const std::
 Status GpuMemory::read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const {
   block.check_range(at, to.size());
   return staging_.read(address(block) + static_cast<uint64_t>(at), to);
+}
+
+Result<std::unique_ptr<runtime::BlockReader>> GpuMemory::reader() {
+  RETURN_IF_ERROR(queue_.enter());
+  {
+    const std::lock_guard lock(mutex_);
+    if (beside_ == nullptr) {
+      ASSIGN_OR_RETURN(beside_, Staging::make_beside(queue_));
+    }
+  }
+  void* event = nullptr;
+  RETURN_IF_ERROR(queue_.check(queue_.cuda().create_event(&event, kEventWithoutTime), "making an event"));
+  auto out = std::make_unique<GpuReader>(*this, queue_, *beside_, event);
+  RETURN_IF_ERROR(queue_.check(queue_.cuda().record_event(event, queue_.stream()), "marking its queue"));
+  return std::unique_ptr<runtime::BlockReader>(std::move(out));
 }
 
 AvailableMemory GpuMemory::available() const {

@@ -27,6 +27,8 @@ class GpuMemory final : public runtime::Memory {
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
+  // Reads through a stream of its own, which waits for the work that was begun before, and for no other.
+  Result<std::unique_ptr<runtime::BlockReader>> reader() override;
   // The free bytes of the GPU, with those that the pool keeps.
   AvailableMemory available() const override;
   // The address of the first byte of a block of this memory.
@@ -49,6 +51,7 @@ class GpuMemory final : public runtime::Memory {
 
   GpuQueue& queue_;
   Staging& staging_;
+  std::unique_ptr<Staging> beside_;  // made with the first reader, under mutex_
   mutable std::mutex mutex_;
   std::multimap<int64_t, uint64_t> kept_;  // addresses by size
   runtime::MemoryUse use_;

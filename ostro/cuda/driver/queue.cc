@@ -34,6 +34,14 @@ Status GpuQueue::enter() {
   return check(cuda().set_context(context_), "taking its context");
 }
 
+Result<void*> GpuQueue::copy_stream() {
+  RETURN_IF_ERROR(enter());
+  const std::lock_guard lock(copy_mutex_);
+  if (copy_stream_ == nullptr)
+    RETURN_IF_ERROR(check(cuda().create_stream(&copy_stream_, kOwnStream), "making a stream for copies"));
+  return copy_stream_;
+}
+
 void GpuQueue::note_launch(std::string_view place) {
   const std::lock_guard lock(mutex_);
   places_[++launched_ % kPlaces].assign(place);

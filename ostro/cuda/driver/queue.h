@@ -1,4 +1,5 @@
 // GpuQueue: the context of a GPU in this process, and the one queue (a stream) in which all its work runs.
+// Only what is copied to the host beside that work has a stream of its own.
 //
 // Most calls only begin work, so its errors come from a later call. Such an error names the ops that were
 // begun since the queue was last known to have no error. After an error that ends the device, every later
@@ -28,6 +29,8 @@ class GpuQueue {
   const GpuFacts& facts() const { return facts_; }
   const CudaSlots& cuda() const { return driver_.slots(); }
   void* stream() const { return stream_; }
+  // The stream for copies beside the queue, made when it is first asked for.
+  Result<void*> copy_stream();
 
   // Makes the context current in the calling thread. Every function that calls the driver calls it first.
   // Error: the one that ended the device.
@@ -56,6 +59,8 @@ class GpuQueue {
   const GpuFacts& facts_;
   const std::string name_;
   void *context_ = nullptr, *stream_ = nullptr;
+  std::mutex copy_mutex_;
+  void* copy_stream_ = nullptr;
   std::atomic<bool> ended_ = false;
   std::mutex mutex_;
   std::optional<Error> end_;

@@ -5,8 +5,15 @@
 
 namespace ostro::cuda {
 
-Result<std::unique_ptr<Staging>> Staging::make(GpuQueue& queue) {
-  std::unique_ptr<Staging> out(new Staging(queue));
+Result<std::unique_ptr<Staging>> Staging::make(GpuQueue& queue) { return make_on(queue, queue.stream()); }
+
+Result<std::unique_ptr<Staging>> Staging::make_beside(GpuQueue& queue) {
+  ASSIGN_OR_RETURN(void* const stream, queue.copy_stream());
+  return make_on(queue, stream);
+}
+
+Result<std::unique_ptr<Staging>> Staging::make_on(GpuQueue& queue, void* stream) {
+  std::unique_ptr<Staging> out(new Staging(queue, stream));
   RETURN_IF_ERROR(queue.enter());
   for (Slot& slot : out->slots_) {
     void* bytes = nullptr;
@@ -29,11 +36,10 @@ Status Staging::settle(Slot& slot) {
 
 Status Staging::mark(Slot& slot, int copied, const char* doing) {
   RETURN_IF_ERROR(queue_.check(copied, doing));
-  slot.launches = queue_.launched();
-  const Status marked =
-      queue_.check(queue_.cuda().record_event(slot.event, queue_.stream()), "marking a copy");
+  slot.launches = beside() ? 0 : queue_.launched();
+  const Status marked = queue_.check(queue_.cuda().record_event(slot.event, stream_), "marking a copy");
   // The copy was begun, and nothing tells when it ends.
-  if (!marked.ok()) (void)queue_.wait("waiting for a copy");
+  if (!marked.ok()) (void)queue_.check(queue_.cuda().wait_stream(stream_), "waiting for a copy");
   slot.in_use = marked.ok();
   return marked;
 }
@@ -47,8 +53,7 @@ Status Staging::write(uint64_t to, std::span<const std::byte> from) {
     const size_t bytes = std::min(kBytes, from.size() - at);
     RETURN_IF_ERROR(settle(slot));
     std::memcpy(slot.bytes, from.data() + at, bytes);
-    RETURN_IF_ERROR(
-        mark(slot, queue_.cuda().copy_in(to + at, slot.bytes, bytes, queue_.stream()), "a copy to it"));
+    RETURN_IF_ERROR(mark(slot, queue_.cuda().copy_in(to + at, slot.bytes, bytes, stream_), "a copy to it"));
     at += bytes;
   }
   return Status();
@@ -65,7 +70,7 @@ Status Staging::read(uint64_t from, std::span<std::byte> to) {
   const auto begin = [&](size_t i) -> Status {
     Slot& slot = slots_[i % 2];
     RETURN_IF_ERROR(settle(slot));
-    return mark(slot, queue_.cuda().copy_out(slot.bytes, from + i * kBytes, part(i).size(), queue_.stream()),
+    return mark(slot, queue_.cuda().copy_out(slot.bytes, from + i * kBytes, part(i).size(), stream_),
                 "a copy from it");
   };
   for (size_t i = 0; i < chunks; ++i) {

@@ -21,6 +21,9 @@ class Staging {
 
   // `queue` must outlive it. Error: the driver cannot allocate pinned memory.
   static Result<std::unique_ptr<Staging>> make(GpuQueue& queue);
+  // Copies go through another stream (GpuQueue::copy_stream), beside the queue's work.
+  static Result<std::unique_ptr<Staging>> make_beside(GpuQueue& queue);
+  void* stream() const { return stream_; }
 
   // Copies to the GPU. The bytes at `from` may be changed when it returns.
   Status write(uint64_t to, std::span<const std::byte> from);
@@ -32,15 +35,18 @@ class Staging {
     std::byte* bytes = nullptr;
     void* event = nullptr;
     bool in_use = false;    // a copy was begun, which the event marks
-    uint64_t launches = 0;  // that were begun before it
+    uint64_t launches = 0;  // that are done when it is
   };
-  explicit Staging(GpuQueue& queue) : queue_(queue) {}
+  Staging(GpuQueue& queue, void* stream) : queue_(queue), stream_(stream) {}
+  static Result<std::unique_ptr<Staging>> make_on(GpuQueue& queue, void* stream);
+  bool beside() const { return stream_ != queue_.stream(); }
   // Waits for the copy of a slot.
   Status settle(Slot& slot);
   // Marks the end of the copy of a slot, whose beginning gave `copied`.
   Status mark(Slot& slot, int copied, const char* doing);
 
   GpuQueue& queue_;
+  void* const stream_;
   std::mutex mutex_;
   Slot slots_[2];
   size_t next_ = 0;

@@ -73,6 +73,11 @@ Result<std::shared_ptr<runtime::Block>> EmulatedMemory::allocate(int64_t bytes) 
   return std::shared_ptr<runtime::Block>(std::move(block));
 }
 
+AvailableMemory EmulatedMemory::available() const {
+  const std::lock_guard lock(mutex_);
+  return {.bytes = room_, .source = "left of the emulated device"};
+}
+
 runtime::MemoryUse EmulatedMemory::use() const {
   const std::lock_guard lock(mutex_);
   return use_;

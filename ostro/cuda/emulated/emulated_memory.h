@@ -20,6 +20,7 @@ class EmulatedMemory final : public runtime::Memory {
   Result<std::shared_ptr<runtime::Block>> allocate(int64_t bytes) override;
   Status write(runtime::Block& block, int64_t at, std::span<const std::byte> from) override;
   Status read(const runtime::Block& block, int64_t at, std::span<std::byte> to) const override;
+  AvailableMemory available() const override;
   runtime::MemoryUse use() const override;
   void forget_peak() override;
 

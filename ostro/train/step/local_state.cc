@@ -66,11 +66,20 @@ class LocalState final : public LiveState {
   }
 
   Result<StepResult> advance(const BatchArrays& batch, const std::vector<float>& scalars) override {
+    stepped_ = true;
     return runner_->run(state_, batch, scalars);
   }
 
   Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
+    runtime::Memory& memory = engine_.memory();
+    // Before the first save nothing but steps has taken memory.
+    if (const runtime::MemoryUse use = memory.use(); stepped_ && beyond_ < 0 && use.peak > 0)
+      beyond_ = use.peak - use.now;
+    if (fits_beside(state_, memory, beyond_)) {
+      ASSIGN_OR_RETURN(auto bring, snapshot_beside(state_, arrays_, boxes_, memory));
+      return saver.start(info, checkpoint::AsyncSaver::Bring(std::move(bring)));
+    }
     ASSIGN_OR_RETURN(auto tensors, snapshot(state_, arrays_, boxes_));
     return saver.start(info, std::move(tensors));
   }
@@ -97,6 +106,8 @@ class LocalState final : public LiveState {
   std::unique_ptr<StepRunner> runner_;
   std::optional<HeldOut> held_out_;
   State state_;
+  bool stepped_ = false;  // in this process
+  int64_t beyond_ = -1;   // bytes of a device that steps take besides the state; -1: not known
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "ostro/base/failpoint.h"
 #include "ostro/checkpoint/restore.h"
@@ -165,6 +166,47 @@ Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const State
     out.push_back({spec_of(arrays.paths[i], owner->shape(), boxes), owner->bytes(), owner});
   }
   return out;
+}
+
+bool fits_beside(const State& state, const runtime::Memory& memory, int64_t beyond) {
+  const AvailableMemory room = memory.available();
+  if (beyond < 0 || room.bytes == 0) return false;
+  int64_t arrays = 0;
+  for (const auto* list : {&state.params, &state.optimizer})
+    for (const Buffer& b : *list)
+      if (!b.on_host()) arrays += memory.taken(b.shape().bytes());
+  constexpr int64_t kSpare = 16;  // a part of the arrays
+  return beyond + arrays + arrays / kSpare <= room.bytes;
+}
+
+Result<std::function<Result<std::vector<checkpoint::Tensor>>()>> snapshot_beside(const State& state,
+                                                                                 const StateArrays& arrays,
+                                                                                 const optim::Boxes& boxes,
+                                                                                 runtime::Memory& memory) {
+  struct Held {
+    std::vector<Buffer> buffers;
+    std::unique_ptr<runtime::BlockReader> reader;
+  };
+  auto held = std::make_shared<Held>();
+  for (size_t i = 0; i < arrays.size(); ++i) held->buffers.push_back(array_of(state, i));
+  ASSIGN_OR_RETURN(held->reader, memory.reader());
+  std::vector<TensorSpec> specs = state_tensors(arrays, boxes);
+  return std::function<Result<std::vector<checkpoint::Tensor>>()>(
+      [held, specs = std::move(specs)]() -> Result<std::vector<checkpoint::Tensor>> {
+        std::vector<checkpoint::Tensor> out;
+        for (size_t i = 0; i < specs.size(); ++i) {
+          failpoint("device_copy");
+          Buffer near = std::exchange(held->buffers[i], Buffer());
+          if (!near.on_host()) {
+            const Buffer far = std::exchange(near, Buffer::empty(near.shape()));
+            RETURN_IF_ERROR(held->reader->read(far.block(), far.offset(), near.mutable_bytes()));
+          }
+          const auto owner = std::make_shared<const Buffer>(std::move(near));
+          out.push_back({specs[i], owner->bytes(), owner});
+        }
+        held->reader.reset();
+        return out;
+      });
 }
 
 Result<RestoredState> load_state(io::FileSystem& fs, const std::string& path, const StateArrays& arrays,

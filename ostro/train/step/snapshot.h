@@ -22,6 +22,18 @@ namespace ostro::train {
 Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const StateArrays& arrays,
                                                  const optim::Boxes& boxes);
 
+// True when the arrays can stay where they are, on a device, while steps go on: when there is room for new
+// ones beside all of them and for what steps take besides the state, `beyond`. Never where that is not known
+// (-1).
+bool fits_beside(const State& state, const runtime::Memory& memory, int64_t beyond);
+// The same tensors, copied to the host by the function that is returned, which one other thread calls once
+// while this one goes on with steps. Until an array is copied its buffer is held, so no program overwrites
+// it. The bytes are those of now. Passes the failpoint "device_copy" before each array.
+Result<std::function<Result<std::vector<checkpoint::Tensor>>()>> snapshot_beside(const State& state,
+                                                                                 const StateArrays& arrays,
+                                                                                 const optim::Boxes& boxes,
+                                                                                 runtime::Memory& memory);
+
 // The specs of the tensors that snapshot() makes of a state with these arrays.
 std::vector<checkpoint::TensorSpec> state_tensors(const StateArrays& arrays, const optim::Boxes& boxes);
 // Checks that a checkpoint has the tensors of a state with these arrays. Error: kInvalidArgument, with the
