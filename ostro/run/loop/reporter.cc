@@ -58,6 +58,7 @@ Result<std::unique_ptr<Reporter>> Reporter::create(const train::TrainConfig& con
                        counted(examples, "sequence", "sequences"), r->flops_per_token_ * 1e-6));
   // Of a device's memory the process shows nothing.
   if (env.crew == nullptr && &env.engine.memory() == &runtime::host_memory()) r->memory_ = plan.memory;
+  env.engine.memory().forget_peak();  // what was measured is no part of training
   // This process has taken some of it already.
   if (const int64_t left = available_memory().bytes; left > 0) r->room_ = left + train::resident_memory().now;
   return r;

@@ -25,9 +25,13 @@ EnginePeak::EnginePeak(runtime::Engine& engine, ir::DType dtype) {
   if (!make(engine, dtype, on_host ? kHostSize : kLeastDeviceSize)) return;
   best_ = measured(on_host ? kFirst : 0);
   while (!on_host && best_ > 0 && size_ < kMostDeviceSize && flops_of(size_) < kLongEnough * best_) {
-    if (!make(engine, dtype, 2 * size_)) return;
+    if (!make(engine, dtype, 2 * size_)) break;
     best_ = std::max(best_, measured(0));
   }
+  if (on_host) return;
+  // Training needs the memory of a device.
+  product_.reset();
+  factors_.clear();
 }
 
 bool EnginePeak::make(runtime::Engine& engine, ir::DType dtype, int64_t size) {

@@ -2,7 +2,8 @@
 // dtype. On a GPU the product is as large as it must be to keep it busy.
 //
 // It is the denominator of MFU. Other programs on the machine make a measurement lower, never higher, so a
-// run measures again from time to time and keeps the highest. Used by one thread.
+// run measures again from time to time and keeps the highest. A device, whose memory training needs, is
+// measured once. Used by one thread.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ class EnginePeak {
   EnginePeak(runtime::Engine& engine, ir::DType dtype);
 
   double value() const { return best_; }
-  // Measures again for some milliseconds.
+  // Measures again for some milliseconds; not a device.
   void measure_again();
   // A rate that training itself has reached: the peak is no lower.
   void reached(double flops_per_second);
@@ -30,7 +31,7 @@ class EnginePeak {
   bool make(runtime::Engine& engine, ir::DType dtype, int64_t size);
   double measured(double seconds);
 
-  std::unique_ptr<runtime::Executable> product_;
+  std::unique_ptr<runtime::Executable> product_;  // null: it is not measured again
   std::vector<runtime::Buffer> factors_;
   int64_t size_ = 0;  // rows and columns of the factors
   double best_ = 0;
