@@ -12,7 +12,7 @@ namespace ostro::cuda {
 namespace {
 
 constexpr uint64_t kFirstAddress = 1 << 20;
-constexpr uint64_t kAlignment = 512;
+constexpr uint64_t kPlannedAlignment = 512;
 
 class PlannedBlock final : public runtime::Block {
  public:
@@ -41,7 +41,7 @@ class PlannedMemory final : public runtime::Memory {
   // An address for that many bytes, which are not counted.
   Address place(int64_t bytes) {
     const Address at{next_};
-    next_ += (static_cast<uint64_t>(bytes) / kAlignment + 1) * kAlignment;
+    next_ += (static_cast<uint64_t>(bytes) / kPlannedAlignment + 1) * kPlannedAlignment;
     return at;
   }
 
