@@ -398,7 +398,74 @@ def slices(case):
     return out
 
 
-CLAUSES = {"slices": slices, "bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
+def of_fields(pattern, fraction):
+    """N23: sign, m and e of a number with so many bits of fraction below its exponent field; m is None where it is not finite."""
+    field, m = pattern >> fraction & 255, pattern & ((1 << fraction) - 1)
+    sign = -1 if pattern >> (fraction + 8) else 1
+    return (sign, None, m) if field == 255 else (sign, m | ((1 << fraction) if field else 0), max(field, 1) - 127)
+
+
+def tensor_step(a, b, c):
+    """N23: c, f32 bits, and the products of up to 16 bf16 numbers."""
+    addends, infinities = [], set()
+    for x, y in zip(a, b):
+        (sx, mx, ex), (sy, my, ey) = of_fields(x, 7), of_fields(y, 7)
+        if mx is None or my is None:
+            if (mx is None and ex) or (my is None and ey) or 0 in (mx, my):
+                return NAN
+            infinities.add(sx * sy)
+        elif mx * my:
+            addends.append((sx * sy * mx * my * Fraction(2) ** (ex + ey - 14), ex + ey))
+    sign, m, e = of_fields(c, 23)
+    if m is None:
+        if e:
+            return NAN
+        infinities.add(sign)
+    elif m:
+        addends.append((sign * m * Fraction(2) ** (e - 23), e))
+    if infinities:
+        return NAN if len(infinities) == 2 else 0x7F800000 if 1 in infinities else 0xFF800000
+    unit = Fraction(2) ** (max([-133, *(e for _, e in addends)]) - 25)
+    total = sum(int(x / unit) for x, _ in addends) * unit  # int() of a fraction cuts toward zero
+    sign, total = (1 << 31, -total) if total < 0 else (0, total)
+    if total >= Fraction(2) ** 128:
+        return sign | 0x7F800000
+    exponent = -126
+    while Fraction(2) ** (exponent + 1) <= total:
+        exponent += 1
+    m = int(total / Fraction(2) ** (exponent - 23))
+    return sign | (exponent + 126 << 23) + m if m else 0
+
+
+def tensor_rule(case):
+    out = []
+    for begin in range(0, len(case["in"]), 70):
+        for n in range(71):
+            c, a, b = 0, case["in"][begin:][:n], case["in2"][begin:][:n]
+            for k in range(0, n, 16):
+                c = tensor_step(a[k : k + 16], b[k : k + 16], c)
+            out.append(c)
+    return out
+
+
+# N23, probes: products, c and the result of one step, which are worked out by hand. They tell the rule from its neighbours.
+PROBES = [
+    ([(1, 1), (2.0**-25, 1), (-1, 1)], 0, 2.0**-25), ([(1, 1), (2.0**-26, 1), (-1, 1)], 0, 0), ([(-1, 1), (2.0**-25, 1)], 1, 2.0**-25),
+    ([(1.5, 1.5), (-1.5, 1.5), (2.0**-25, 1)], 0, 2.0**-25), ([(1, 1), (-1, 1), (-1.5 * 2.0**-25, 1)], 0, -(2.0**-25)),
+    ([(1, 1), (2.0**-24, 1), (2.0**-25, 1)], 0, 1), ([(2.0**100, 0), (2.0**-40, 1)], 0, 2.0**-40), ([], 2.0**-140, 2.0**-140),
+    ([(2.0**-70, 2.0**-70)], 0, 2.0**-140), ([(2.0**-75, 2.0**-75)], 0, 0), ([(2.0**-130, 1)], 0, 2.0**-130),
+    ([(2.0**127, 2), (-(2.0**127), 2), (1, 1)], 0, 0), ([(2.0**127, 2)], 0, np.inf), ([(2.0**102, 1)], (2 - 2.0**-23) * 2.0**127, (2 - 2.0**-23) * 2.0**127),
+]
+
+
+def check_probes():
+    for products, c, result in PROBES:
+        a, b = ([bits(np.float32(pair[side])) >> 16 for pair in products] for side in (0, 1))
+        if (got := tensor_step(a, b, bits(np.float32(c)))) != bits(np.float32(result)):
+            sys.exit(f"N23: {products} and {c} give {got:#010x}, not {result}")
+
+
+CLAUSES = {"tensor_rule": tensor_rule, "slices": slices, "bf16": bf16, "striped_sum": striped_sum, "tree": tree, "dot_f32": dot_f32, "dot_bf16": dot_bf16,
            "dot_bf16_tiny": dot_bf16, "integers": integers, "E": block_exponential, "exp": exponential, "threefry": random_words,
            "permutation": permutation, "fingerprint": fingerprint, "leaves": leaves, "expert_sums": expert_sums,
            "expert_products": expert_products}
@@ -406,6 +473,7 @@ CLAUSES = {"slices": slices, "bf16": bf16, "striped_sum": striped_sum, "tree": t
 
 def main():
     programs, seed = [a for a in sys.argv[1:] if not a.isdigit()], [a for a in sys.argv[1:] if a.isdigit()]
+    check_probes()
     cases = {}
     for program in programs:
         cases |= json.loads(subprocess.run([program, *seed], check=True, capture_output=True, text=True).stdout)

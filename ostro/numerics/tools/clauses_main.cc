@@ -17,6 +17,7 @@
 #include "ostro/numerics/leaves.h"
 #include "ostro/numerics/permutation.h"
 #include "ostro/numerics/sums.h"
+#include "ostro/numerics/tc16.h"
 #include "ostro/numerics/threefry.h"
 
 namespace ostro::numerics {
@@ -153,6 +154,44 @@ void print_slices(Key key) {
   print("slices", in, patterns(factors), out);
 }
 
+// N23: chains of up to 70 products of each kind of numbers. Of each the operands, then a result for every
+// length from 0 on. A NaN is printed as one pattern.
+void print_tensor_rule(Key key) {
+  constexpr int64_t kLongest = 70, kChains = 28, kKinds = 7;
+  Numbers in, in2, out;
+  for (int64_t chain = 0; chain < kChains; ++chain) {
+    const Key of_chain = fold_in(key, static_cast<uint32_t>(chain));
+    const int64_t kind = chain % kKinds;
+    std::vector<Bf16> a, b;
+    for (int64_t k = 0; k < kLongest; ++k) {
+      const auto at = static_cast<uint64_t>(k);
+      const uint32_t r = random_bits(fold_in(of_chain, "a"), at), s = random_bits(fold_in(of_chain, "b"), at);
+      // Exponent fields from `low` on, of `span` in a row; kind 6 has all bit patterns, as rarely infinite.
+      const uint32_t low = kind == 2 ? 46 : kind == 3 ? 0 : kind == 4 ? 187 : kind == 1 ? 97 : 124;
+      const uint32_t span = kind == 1 ? 61 : kind == 2 ? 22 : kind == 3 ? 3 : 6;
+      const auto drawn = [&](uint32_t x, uint32_t first) {
+        return static_cast<uint16_t>((x & 0x807fu) | (first + (x >> 16) % span) << 7);
+      };
+      uint16_t x = drawn(r, low), y = drawn(s, kind == 3 ? 110 : low);
+      if (kind == 6) x = static_cast<uint16_t>(r), y = static_cast<uint16_t>(r % 8 == 0 ? s : s & 0xbfffu);
+      if (kind == 5 && k % 2 == 1)
+        x = a.back().bits, y = static_cast<uint16_t>(b.back().bits ^ 0x8000u ^ (r % 8 == 0));
+      if (r >> 28 == 0) x &= 0x8000u;
+      a.push_back({x});
+      b.push_back({y});
+      in.push_back(x);
+      in2.push_back(y);
+    }
+    for (int64_t n = 0; n <= kLongest; ++n) {
+      const float c = dot_tc16(
+          n, [&](int64_t k) { return a[static_cast<size_t>(k)]; },
+          [&](int64_t k) { return b[static_cast<size_t>(k)]; });
+      out.push_back(std::isnan(c) ? 0x7fc00000u : bits_of(c));
+    }
+  }
+  print("tensor_rule", in, in2, out);
+}
+
 void print_all(uint64_t seed) {
   const Key key = key_from_seed(seed);
   fmt::print("{{\n");
@@ -184,6 +223,7 @@ void print_all(uint64_t seed) {
   }
   print_integers(fold_in(key, "integers"));
   print_slices(fold_in(key, "slices"));
+  print_tensor_rule(fold_in(key, "tensor_rule"));
   {
     Numbers in, in2, out_e, out_exp;
     const std::vector<float> x = values(fold_in(key, "x"), 600, 7), y = values(fold_in(key, "y"), 600, 3);
