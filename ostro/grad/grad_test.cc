@@ -7,6 +7,7 @@
 
 #include "ostro/grad/value_and_grad.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/product_rule.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/trace/error.h"
@@ -204,6 +205,24 @@ TEST_CASE("a conditional and a custom derivative") {
         .second;
   });
   CHECK(doubled(Args{{x}}).list[0].buffer().as<float>()[1] == 2.0f);
+}
+
+TEST_CASE("the gradients of a product by the rule of tensor cores have that rule") {
+  const auto rules = [](ProductRule rule) {
+    const ir::Program p = trace_program(
+        "f", {Shape{DType::bf16, {{"a", 3}, {"b", 4}}}, Shape{DType::bf16, {{"b", 4}, {"c", 2}}}},
+        [rule](const Arrays& a) {
+          return Arrays{sum(dot(a[0], a[1], {"b"}, DType::f32, rule), {"a", "c"})};
+        });
+    const auto both = value_and_grad_block(p.body, {0, 1});
+    REQUIRE(both.ok());
+    int with = 0, without = 0;
+    for (const ir::Op& op : both->ops)
+      if (op.kind == ir::OpKind::dot) ++(ir::is_tc16(op.attrs) ? with : without);
+    return std::pair(with, without);
+  };
+  CHECK(rules(ProductRule::kTc16) == std::pair(3, 0));
+  CHECK(rules(ProductRule::kN7) == std::pair(0, 3));
 }
 
 TEST_CASE("bf16: gradients of parameters stay f32 from the dot to the result") {

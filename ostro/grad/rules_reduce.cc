@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ostro/grad/vjp.h"
+#include "ostro/ir/program/product_rule.h"
 
 namespace ostro::grad_internal {
 
@@ -30,10 +31,22 @@ std::vector<std::string> axes_of_a_row(const ir::Shape& operand, const ir::Shape
   return names;
 }
 
+// The attributes with the rule of the product that is differentiated (numerics.md N23).
+ir::Attrs with_rule(const RuleContext& c, ir::Attrs attrs) {
+  ir::copy_rule(c.op.attrs, attrs);
+  return attrs;
+}
+
+ValueId dot(RuleContext& c, ValueId x, ValueId y, std::vector<std::string> over) {
+  return c.b.add(OpKind::dot, {x, y},
+                 with_rule(c, {{"over", std::move(over)}, {"dtype", std::string("f32")}}));
+}
+
 ValueId expert_dot(RuleContext& c, ValueId x, ValueId w, std::vector<std::string> over) {
   return c.b.add(
       OpKind::expert_dot, {x, w, c.x(2), c.x(3)},
-      {{"axis", c.op.attrs.str("axis")}, {"over", std::move(over)}, {"dtype", std::string("f32")}});
+      with_rule(
+          c, {{"axis", c.op.attrs.str("axis")}, {"over", std::move(over)}, {"dtype", std::string("f32")}}));
 }
 
 // expert_dot(x, w) and expert_outer(a, b) are each other's derivatives: dx is an expert_dot of the cotangent
@@ -53,7 +66,7 @@ Status expert_rule(RuleContext& c) {
     }
     if (c.wanted(1)) {
       const ValueId dw = b.add(OpKind::expert_outer, {c.x(0), ct, c.x(2), c.x(3)},
-                               {{"axis", axis}, {"size", second.size_of(axis)}});
+                               with_rule(c, {{"axis", axis}, {"size", second.size_of(axis)}}));
       c.add(1, b.transpose(dw, second.names()));
     }
     return Status();
@@ -101,8 +114,8 @@ Status reduce_rule(RuleContext& c) {
       for (const auto& n : b_names)
         if (!c.in(0).has(n)) only_b.push_back(n);
       const ValueId ct = b.cast(c.ct[0], c.in(0).dtype);
-      if (c.wanted(0)) c.add(0, b.transpose(b.dot(ct, c.x(1), only_b), a_names));
-      if (c.wanted(1)) c.add(1, b.transpose(b.dot(c.x(0), ct, only_a), b_names));
+      if (c.wanted(0)) c.add(0, b.transpose(dot(c, ct, c.x(1), only_b), a_names));
+      if (c.wanted(1)) c.add(1, b.transpose(dot(c, c.x(0), ct, only_a), b_names));
       return Status();
     }
     case OpKind::expert_dot:

@@ -192,6 +192,11 @@ Array dequantize(const Array& w, const Array& scales, const Axes& over, const st
 // Contracts over the named axes (in this order; numerics.md N6, N7), batches over the other shared names.
 Array dot(const Array& a, const Array& b, const Axes& over, DType dtype = DType::f32,
           Loc loc = Loc::current());
+// How a product of bf16 operands is summed: as N7 says, or by the rule of tensor cores (numerics.md N23).
+enum class ProductRule { kN7, kTc16 };
+// As dot(); kTc16 is for bf16 operands alone.
+Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, ProductRule rule,
+          Loc loc = Loc::current());
 inline Array dot(const Array& a, const Array& b, const std::string& over, DType dtype = DType::f32,
                  Loc loc = Loc::current()) {
   return dot(a, b, Axes{over}, dtype, loc);
@@ -227,6 +232,8 @@ Array expert_outer_int8(const Array& a, const Array& b, const Axis& axis, const 
 // expert's axes.
 Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
                  const Axes& over, DType dtype = DType::f32, Loc loc = Loc::current());
+Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
+                 const Axes& over, DType dtype, ProductRule rule, Loc loc = Loc::current());
 // For each expert the sum, over the rows that chose it, of a's times b's elements: f32 [axis, a's axes, b's
 // axes], without the axes of `expert`.
 Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array& expert,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "ostro/ir/program/product_rule.h"
 #include "ostro/trace/frame.h"
 #include "ostro/trace/ops.h"
 
@@ -71,8 +72,21 @@ std::pair<Array, Array> top_k(const Array& x, const std::string& axis, int64_t k
   return {r[0], r[1]};
 }
 
+namespace {
+
+ir::Attrs with_rule(ir::Attrs attrs, ProductRule rule) {
+  if (rule == ProductRule::kTc16) attrs.set(ir::kProductRule, std::string(ir::kTc16));
+  return attrs;
+}
+
+}  // namespace
+
 Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, Loc loc) {
-  return apply(OpKind::dot, {a, b}, {{"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, loc);
+  return dot(a, b, over, dtype, ProductRule::kN7, loc);
+}
+Array dot(const Array& a, const Array& b, const Axes& over, DType dtype, ProductRule rule, Loc loc) {
+  return apply(OpKind::dot, {a, b},
+               with_rule({{"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, rule), loc);
 }
 
 Array dequantize(const Array& w, const Array& scales, const Axes& over, const std::string& groups, Loc loc) {
@@ -148,8 +162,13 @@ Array expert_outer_int8(const Array& a, const Array& b, const Axis& axis, const 
 
 Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
                  const Axes& over, DType dtype, Loc loc) {
-  return apply(OpKind::expert_dot, {x, w, expert, full(0, DType::i64, {}, loc)},
-               {{"axis", axis}, {"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, loc);
+  return expert_dot(x, w, axis, expert, over, dtype, ProductRule::kN7, loc);
+}
+Array expert_dot(const Array& x, const Array& w, const std::string& axis, const Array& expert,
+                 const Axes& over, DType dtype, ProductRule rule, Loc loc) {
+  return apply(
+      OpKind::expert_dot, {x, w, expert, full(0, DType::i64, {}, loc)},
+      with_rule({{"axis", axis}, {"over", over}, {"dtype", std::string(ir::dtype_name(dtype))}}, rule), loc);
 }
 
 Array expert_outer(const Array& a, const Array& b, const Axis& axis, const Array& expert, Loc loc) {

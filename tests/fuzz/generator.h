@@ -93,6 +93,8 @@ class Frame {
   Ids grow_ordered(OpKind kind, DType dtype);
   Ids grow_reduction(OpKind kind, DType dtype);
   Ids grow_dot(DType dtype);
+  // The attributes of a product of this dtype, now and then with the rule of tensor cores (product_rule.h).
+  Attrs with_some_rule(Attrs attrs, DType dtype);
   Ids grow_dequantize();
   Ids grow_integers(OpKind kind, DType dtype);
   // Rows that choose experts: their axes, and those that a product over `inner` has besides.

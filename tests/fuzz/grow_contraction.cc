@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "generator.h"
+#include "ostro/ir/program/product_rule.h"
 
 namespace ostro::fuzz {
 namespace {
@@ -35,6 +36,11 @@ Frame::Ids Frame::grow_reduction(OpKind kind, DType dtype) {
   return emit(kind, {value(shape)}, attrs);
 }
 
+Attrs Frame::with_some_rule(Attrs attrs, DType dtype) {
+  if (dtype == DType::bf16 && world_.rng.chance(0.4)) attrs.set(ir::kProductRule, std::string(ir::kTc16));
+  return attrs;
+}
+
 Frame::Ids Frame::grow_dot(DType dtype) {
   Rng& rng = world_.rng;
   const Shape a = some_shape(dtype);
@@ -58,7 +64,7 @@ Frame::Ids Frame::grow_dot(DType dtype) {
     }
   const bool rounded = dtype == DType::bf16 && rng.chance(0.5);
   return emit(OpKind::dot, {value(a), value({dtype, b_axes})},
-              {{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
+              with_some_rule({{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}}, dtype));
 }
 
 // A stored matrix with scales; more often than not a product reads it, of which some are alone in reading it.
@@ -91,8 +97,9 @@ Frame::Ids Frame::grow_dequantize() {
     }
   x.insert(x.end(), axes.begin() + first, axes.begin() + end);
   const bool rounded = dtype == DType::bf16 && rng.chance(0.5);
-  Ids results = emit(OpKind::dot, {value({dtype, x}), matrix[0]},
-                     {{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
+  Ids results =
+      emit(OpKind::dot, {value({dtype, x}), matrix[0]},
+           with_some_rule({{"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}}, dtype));
   if (rng.chance(0.3)) results.push_back(matrix[0]);
   return results;
 }

@@ -48,7 +48,8 @@ Frame::Ids Frame::grow_experts(OpKind kind, DType dtype) {
   const ValueId origin = expert_origin();
   if (kind == OpKind::expert_outer) {
     const Shape a = some_rows(e, e.inner, dtype), b = some_rows(e, e.outer, dtype);
-    return emit(kind, {value(a), value(b), expert, origin}, {{"axis", e.axis.name}, {"size", e.axis.size}});
+    return emit(kind, {value(a), value(b), expert, origin},
+                with_some_rule({{"axis", e.axis.name}, {"size", e.axis.size}}, dtype));
   }
   Strings over;
   std::vector<Axis> w{e.axis};
@@ -58,8 +59,10 @@ Frame::Ids Frame::grow_experts(OpKind kind, DType dtype) {
   w.insert(w.end(), e.outer.begin(), e.outer.end());
   rng.shuffle(w);
   const bool rounded = dtype == DType::bf16 && rng.chance(0.5);
-  return emit(kind, {value(some_rows(e, e.inner, dtype)), value({dtype, w}), expert, origin},
-              {{"axis", e.axis.name}, {"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}});
+  return emit(
+      kind, {value(some_rows(e, e.inner, dtype)), value({dtype, w}), expert, origin},
+      with_some_rule(
+          {{"axis", e.axis.name}, {"over", over}, {"dtype", std::string(rounded ? "bf16" : "f32")}}, dtype));
 }
 
 // The same of integers. An operand of the outer product may have another type than the other.

@@ -5,6 +5,7 @@
 
 #include "ostro/compile/passes/pass.h"
 #include "ostro/compile/passes/rewrite.h"
+#include "ostro/ir/program/product_rule.h"
 
 namespace ostro::compile {
 namespace {
@@ -14,9 +15,9 @@ using ir::Op;
 using ir::OpKind;
 using ir::ValueId;
 
-// Results that cannot hold a denormal: arithmetic flushed it.
-bool flushes(OpKind k) {
-  switch (k) {
+// Results that cannot hold a denormal: arithmetic flushed it. The rule of tensor cores keeps them (N23).
+bool flushes(const Op& op) {
+  switch (op.kind) {
     case OpKind::exp:
     case OpKind::log:
     case OpKind::tanh:
@@ -26,10 +27,10 @@ bool flushes(OpKind k) {
     case OpKind::add:
     case OpKind::sub:
     case OpKind::mul:
-    case OpKind::div:
+    case OpKind::div: return true;
     case OpKind::dot:
     case OpKind::expert_dot:
-    case OpKind::expert_outer: return true;
+    case OpKind::expert_outer: return !ir::is_tc16(op.attrs);
     default: return false;
   }
 }
@@ -95,7 +96,7 @@ class Simplifier {
       const ValueId x = op.operands[static_cast<size_t>(i)];
       if (block_.shape(x) != out || !is_splat(op.operands[static_cast<size_t>(1 - i)], 1.0)) continue;
       const Op* d = def(x);
-      if (!ir::is_floating(out.dtype) || (d != nullptr && flushes(d->kind))) return x;
+      if (!ir::is_floating(out.dtype) || (d != nullptr && flushes(*d))) return x;
     }
     return -1;
   }

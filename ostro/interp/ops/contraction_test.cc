@@ -84,5 +84,46 @@ TEST_CASE("bf16 dot sums even and odd products apart, in groups of 32") {
         2);
 }
 
+TEST_CASE("bf16 dot by the rule of tensor cores: groups of 16, cut 25 bits below the largest exponent") {
+  const ir::Attrs attrs{{"over", Strings{"k"}}, {"rule", std::string("tc16")}};
+  const auto dot_with_ones = [&](std::vector<float> x, numerics::LeafTable leaves = {}) {
+    const auto n = static_cast<int64_t>(x.size());
+    const std::vector<float> ones(x.size(), 1.0f);
+    return eval(OpKind::dot, {bf16({{"k", n}}, x), bf16({{"k", n}}, ones)}, attrs, std::move(leaves))
+        .item<float>();
+  };
+  CHECK(dot_with_ones({1, 0x1p-25f, -1}) == 0x1p-25f);
+  CHECK(dot_with_ones({1, 0x1p-26f, -1}) == 0);
+  CHECK(dot_with_ones({1, 0x1.8p-25f, -1}) == 0x1p-25f);
+  // Cut, not rounded: 1 + 3 * 2^-25.
+  CHECK(dot_with_ones({1, 0x1p-24f, 0x1p-25f}) == 1);
+  // Inside a group 16 small numbers add up before they meet the bits of f32; in the next one they do not.
+  std::vector<float> x(17, 0x1p-25f);
+  x[0] = 1;
+  CHECK(dot_with_ones(x) == 1 + 0x1p-23f * 3);
+  x.assign(32, 0.0f);
+  x[0] = 1, x[15] = x[16] = 0x1p-24f;
+  CHECK(dot_with_ones(x) == 1);
+  x[14] = 0x1p-24f;
+  CHECK(dot_with_ones(x) == 1 + 0x1p-23f);
+  // Groups begin anew with a leaf; the tree adds in f32.
+  x[14] = 0;
+  CHECK(dot_with_ones({1, 0x1p-24f, 0x1p-24f, 0}, {{{"k", 2}}}) == 1);
+  CHECK(dot_with_ones({1, 0x1p-24f, 0x1p-24f, 0}) == 1 + 0x1p-23f);
+  CHECK(dot_with_ones({}) == 0);
+  // Denormal results are kept, and a bf16 result has none.
+  const Buffer tiny = bf16({{"k", 1}}, {0x1p-70f});
+  CHECK(std::bit_cast<uint32_t>(eval(OpKind::dot, {tiny, tiny}, attrs).as<float>()[0]) == 1u << 9);
+  ir::Attrs narrow = attrs;
+  narrow.set("dtype", std::string("bf16"));
+  CHECK(eval(OpKind::dot, {tiny, tiny}, narrow).as<numerics::Bf16>()[0].bits == 0);
+  for (const char* rule : {"tc8", ""})
+    CHECK(!try_eval(OpKind::dot, {tiny, tiny}, {{"over", Strings{"k"}}, {"rule", std::string(rule)}}).ok());
+  CHECK(try_eval(OpKind::dot, {f32({{"k", 1}}, {1}), f32({{"k", 1}}, {1})}, attrs)
+            .error()
+            .message()
+            .find("rule tc16 multiplies bf16, not f32") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace ostro::interp

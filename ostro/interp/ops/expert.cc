@@ -1,7 +1,6 @@
 // Dots whose second operand is chosen row by row (numerics.md N10): expert_dot and the sum of outer products
 // that is its derivative by the weights. An expert outside the table gives +0 and adds nothing.
-#include "ostro/numerics/dots.h"
-
+#include "ostro/interp/core/chains.h"
 #include "ostro/interp/core/elements.h"
 #include "ostro/interp/core/families.h"
 #include "ostro/interp/core/index_space.h"
@@ -10,20 +9,20 @@
 namespace ostro::interp {
 namespace {
 
-// One leaf's chain: N6 or N7, over the listed points.
+// One leaf's chain, over the listed points.
 template <typename A, typename B>
-float chain(bool bf16, const std::vector<int64_t>& points, A&& a, B&& b) {
+float chain_over(Chain chain, const std::vector<int64_t>& points, A&& a, B&& b) {
   const auto n = static_cast<int64_t>(points.size());
   auto left = [&](int64_t k) { return a(points[static_cast<size_t>(k)]); };
   auto right = [&](int64_t k) { return b(points[static_cast<size_t>(k)]); };
-  return bf16 ? numerics::dot_bf16(n, left, right) : numerics::dot_f32(n, left, right);
+  return sum_chain(chain, n, left, right);
 }
 
 }  // namespace
 
 Result<Buffers> run_expert_dot(const Call& call) {
   const Shape &x_shape = call.shape(0), &w_shape = call.shape(1), &expert = call.shape(2), &out = call.out[0];
-  const bool bf16 = x_shape.dtype == DType::bf16;
+  const Chain chain = chain_of(call.op, x_shape.dtype);
   const std::string& axis = call.op.attrs.str("axis");
   const int64_t experts = w_shape.size_of(axis), stride = stride_of(w_shape, axis);
   const int64_t origin = integers(call.in[3])[0];
@@ -40,8 +39,8 @@ Result<Buffers> run_expert_dot(const Call& call) {
     if (e < 0 || e >= experts) continue;
     std::vector<float> partials;
     for (const std::vector<int64_t>& leaf : leaves.indices)
-      partials.push_back(chain(
-          bf16, leaf, [&](int64_t k) { return x[x_row[i] + x_k[k]]; },
+      partials.push_back(chain_over(
+          chain, leaf, [&](int64_t k) { return x[x_row[i] + x_k[k]]; },
           [&](int64_t k) { return w[w_row[i] + e * stride + w_k[k]]; }));
     result[i] = join(partials, leaves.counts);
   }
@@ -50,7 +49,7 @@ Result<Buffers> run_expert_dot(const Call& call) {
 
 Result<Buffers> run_expert_outer(const Call& call) {
   const Shape &a_shape = call.shape(0), &b_shape = call.shape(1), &expert = call.shape(2), &out = call.out[0];
-  const bool bf16 = a_shape.dtype == DType::bf16;
+  const Chain chain = chain_of(call.op, a_shape.dtype);
   const int64_t experts = call.op.attrs.i64("size"), origin = integers(call.in[3])[0];
   const std::vector<int64_t> chosen = integers(call.in[2]);
   const std::vector<float> a = elements<float>(call.in[0]), b = elements<float>(call.in[1]);
@@ -70,8 +69,8 @@ Result<Buffers> run_expert_outer(const Call& call) {
     for (size_t i = 0; i < a_each.size(); ++i) {
       std::vector<float> partials;
       for (const std::vector<int64_t>& leaf : rows)
-        partials.push_back(chain(
-            bf16, leaf, [&](int64_t r) { return a[a_row[r] + a_each[i]]; },
+        partials.push_back(chain_over(
+            chain, leaf, [&](int64_t r) { return a[a_row[r] + a_each[i]]; },
             [&](int64_t r) { return b[b_row[r] + b_each[i]]; }));
       result.push_back(join(partials, leaves.counts));
     }

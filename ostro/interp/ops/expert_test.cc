@@ -48,6 +48,29 @@ TEST_CASE("expert_dot: leaves cut the contraction, bf16 sums even and odd produc
             .as<float>()[0] == kLarge + 4);
 }
 
+TEST_CASE("products of experts by the rule of tensor cores") {
+  const std::string rule = "tc16";
+  const Buffer x = bf16({{"k", 3}}, {1, 0x1p-26f, -1}),
+               w = bf16({{"experts", 2}, {"k", 3}}, {0, 0, 0, 1, 1, 1});
+  const auto y = [&](ir::Attrs attrs) {
+    return eval(OpKind::expert_dot, {x, w, i32({{"slot", 2}}, {1, 2}), origin(0)}, attrs);
+  };
+  const ir::Attrs dot{{"axis", std::string("experts")}, {"over", Strings{"k"}}};
+  CHECK(same<float>(y(dot), {0x1p-26f, 0}));
+  ir::Attrs ruled = dot;
+  ruled.set("rule", rule);
+  CHECK(same<float>(y(ruled), {0, 0}));
+  // Groups count the rows of the expert alone: 16 of them are summed at once, whatever lies between.
+  std::vector<float> rows(32, 0x1p-25f), ones(32, 1.0f);
+  std::vector<int32_t> chosen(32);
+  for (size_t i = 0; i < 32; ++i) chosen[i] = static_cast<int32_t>(i % 2);
+  rows[0] = 1, rows[1] = 2;
+  const std::vector<Buffer> in{bf16({{"t", 32}, {"m", 1}}, rows), bf16({{"t", 32}, {"n", 1}}, ones),
+                               i32({{"t", 32}}, chosen), origin(0)};
+  const ir::Attrs sum{{"axis", std::string("experts")}, {"size", int64_t{2}}, {"rule", rule}};
+  CHECK(same<float>(eval(OpKind::expert_outer, in, sum), {1 + 0x1p-23f * 3, 2}));
+}
+
 TEST_CASE("expert_outer: rows in ascending order, experts without rows +0, rows of no expert left out") {
   const Buffer a = f32({{"t", 4}, {"m", 1}}, {kLarge, 1, -kLarge, 1});
   const Buffer b = f32({{"t", 4}, {"n", 2}}, {1, 2, 1, 2, 1, 2, 1, 2});

@@ -29,6 +29,8 @@ Shapes broadcast(const Op& op, In in);
 Shapes layout(const Op& op, In in);
 Shapes reduction(const Op& op, In in);
 Shapes dot(const Op& op, In in);
+// An error unless the op's attribute `rule` (product_rule.h) is absent, or one for operands of this dtype.
+Status check_rule(const Op& op, DType dtype);
 Shapes dequantize(const Op& op, In in);
 Shapes quantize(const Op& op, In in);  // quantize, dot_int8: shape_rules_int8.cc
 Shapes dot_int8(const Op& op, In in);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ostro/ir/program/product_rule.h"
 #include "ostro/ir/rules/shape_rules.h"
 
 namespace ostro::ir::rules {
@@ -39,11 +40,22 @@ Shapes reduction(const Op& op, In in) {
   return std::vector<Shape>{out.with_dtype(in[0].dtype == DType::bf16 ? DType::f32 : in[0].dtype)};
 }
 
+Status check_rule(const Op& op, DType dtype) {
+  if (!op.attrs.has(kProductRule)) return Status();
+  const std::string& rule = op.attrs.str(kProductRule);
+  if (rule != kTc16) return fail(op, fmt::format("rule \"{}\"; use {}, or leave it out", rule, kTc16));
+  if (dtype != DType::bf16)
+    return fail(op,
+                fmt::format("rule {} multiplies bf16, not {}: cast both operands", rule, dtype_name(dtype)));
+  return Status();
+}
+
 Shapes dot(const Op& op, In in) {
   const Shape &a = in[0], &b = in[1];
   if (a.dtype != b.dtype || (a.dtype != DType::f32 && a.dtype != DType::bf16))
     return fail(op, fmt::format("operands are {} and {}; both must be f32 or both bf16: cast one",
                                 dtype_name(a.dtype), dtype_name(b.dtype)));
+  RETURN_IF_ERROR(check_rule(op, a.dtype));
   const auto& over = op.attrs.strs("over");
   const auto d = parse_dtype(op.attrs.str("dtype", "f32"));
   if (!d || (*d != DType::f32 && *d != DType::bf16) || (*d == DType::bf16 && a.dtype == DType::f32))

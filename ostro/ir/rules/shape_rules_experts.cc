@@ -16,6 +16,7 @@ Status check_dtypes(const Op& op, In in) {
   if (in[0].dtype != in[1].dtype || (in[0].dtype != DType::f32 && in[0].dtype != DType::bf16))
     return fail(op, fmt::format("operands are {} and {}; both must be f32 or both bf16: cast one",
                                 dtype_name(in[0].dtype), dtype_name(in[1].dtype)));
+  RETURN_IF_ERROR(check_rule(op, in[0].dtype));
   return check_expert(op, in[2], in[3]);
 }
 
