@@ -7,8 +7,9 @@
 
 #include "ostro/products/few/few_kernel.h"
 #include "ostro/products/gemm_block.h"
-#include "ostro/products/kernels/gemm_kernel.h"
 #include "ostro/products/kernels/int8_kernel.h"
+#include "ostro/products/tc16/tc16_admission.h"
+#include "ostro/products/tile/gemm_kernel.h"
 
 namespace ostro::kernels {
 namespace {
@@ -42,9 +43,11 @@ constexpr int64_t kLine = 64;  // bytes of a cache line
 
 thread_local Scratch packed_scratch;  // the operand that is packed at once
 
-const GemmKernel& choose_kernel(GemmType type, machine::Isa isa) {
+const GemmKernel& choose_kernel(const GemmSpec& spec, machine::Isa isa) {
   OSTRO_CHECK(machine::has_isa(isa), "this machine cannot run {}", machine::isa_name(isa));
-  const bool f32 = type == GemmType::kF32;
+  const bool f32 = spec.in == GemmType::kF32;
+  OSTRO_CHECK(!spec.tc16 || !f32, "the rule of tensor cores multiplies bf16");
+  if (spec.tc16) return tc16_kernel(isa);
   switch (isa) {
     case machine::Isa::kGeneric: return f32 ? gemm_f32_generic() : gemm_bf16_generic();
     case machine::Isa::kAvx2: return f32 ? gemm_f32_avx2() : gemm_bf16_avx2();
@@ -92,7 +95,7 @@ std::vector<int32_t> find_runs(const std::vector<int64_t>& offsets) {
 
 Gemm::Gemm(GemmSpec spec, machine::Isa isa)
     : spec_(std::move(spec)),
-      kernel_(&choose_kernel(spec_.in, isa)),
+      kernel_(&choose_kernel(spec_, isa)),
       m_panels_(ceil_div(m(), kernel_->mr)),
       n_panels_(ceil_div(n(), kernel_->nr)) {
   OSTRO_CHECK(spec_.b_row.size() == spec_.a_col.size(), "A has {} columns, B {} rows", spec_.a_col.size(),
@@ -118,7 +121,7 @@ Gemm::Gemm(GemmSpec spec, machine::Isa isa)
   symmetric_ = !spec_.int8_b && plan_symmetry();
   if (spec_.int8_b) int8_kernel_ = &choose_int8_kernel(isa);
   few_kernel_ = &choose_few_kernel(spec_.in, isa);
-  few_ = plan_few_int8() ? Few::kInt8 : plan_few_rows();
+  if (!spec_.tc16) few_ = plan_few_int8() ? Few::kInt8 : plan_few_rows();
   wide_ = spec_.batch.size() == 1 && m() > 0 && n() > m() && a_bytes <= kWideBytes;
 }
 

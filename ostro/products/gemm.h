@@ -1,4 +1,4 @@
-// Gemm: matrix products C = A B with the arithmetic of docs/spec/numerics.md, N6 (f32) and N7 (bf16),
+// Gemm: matrix products C = A B with the arithmetic of docs/spec/numerics.md, N6 (f32) and N7 or N23 (bf16),
 // contraction leaves and trees of N8 included. The bits do not depend on instruction set, thread count or
 // blocking.
 //
@@ -39,6 +39,7 @@ struct GemmBatch {
 struct GemmSpec {
   GemmType in = GemmType::kF32;       // both operands
   GemmType out = GemmType::kF32;      // bf16: rounded once, after all trees
+  bool tc16 = false;                  // of bf16: the rule of tensor cores (N23)
   std::vector<int64_t> a_row, a_col;  // m, k entries
   std::vector<int64_t> b_row, b_col;  // k, n entries
   std::vector<int64_t> c_row, c_col;  // m, n entries; outputs must not overlap
@@ -96,7 +97,7 @@ class Gemm {
   // from what C holds instead of from +0. So a contraction can be done in several calls with the same bits,
   // if every piece but the last is a multiple of 32 long (N6; N7, continuation). Only for an f32 C without
   // leaves. Where B is A transposed, in the same memory, C is symmetric bit for bit (fma(x, y, z) is fma(y,
-  // x, z) in N6 and N7), and only half of it is computed.
+  // x, z) in N6 and N7; N23 has no order), and only half of it is computed.
   void run(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on = false) const;
   void run(machine::ThreadPool& pool, const void* a, const PackedB& b, void* c) const;
 

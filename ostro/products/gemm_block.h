@@ -7,7 +7,7 @@
 
 #include "ostro/products/few/scratch.h"
 #include "ostro/products/gemm.h"
-#include "ostro/products/kernels/gemm_kernel.h"
+#include "ostro/products/tile/gemm_kernel.h"
 
 namespace ostro::kernels {
 

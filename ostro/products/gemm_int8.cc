@@ -7,8 +7,8 @@
 #include "ostro/numerics/bf16.h"
 #include "ostro/products/gemm.h"
 #include "ostro/products/gemm_block.h"
-#include "ostro/products/kernels/gemm_kernel.h"
 #include "ostro/products/kernels/int8_kernel.h"
+#include "ostro/products/tile/gemm_kernel.h"
 
 namespace ostro::kernels {
 namespace {

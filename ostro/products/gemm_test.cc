@@ -11,6 +11,7 @@
 #include <string>
 
 #include "ostro/base/test_size.h"
+#include "ostro/numerics/tc16.h"
 #include "ostro/products/admission.h"
 #include "ostro/products/gemm_reference.h"
 
@@ -99,6 +100,7 @@ struct Options {
   Layout a = Layout::kRows, b = Layout::kRows, c = Layout::kRows;
   int64_t batch = 1;
   std::vector<int64_t> ends, trees;
+  bool tc16 = false;
 };
 
 GemmCase make_case(const Options& o, GemmRandom& random) {
@@ -106,6 +108,7 @@ GemmCase make_case(const Options& o, GemmRandom& random) {
   GemmSpec& spec = result.spec;
   spec.in = o.in;
   spec.out = o.out;
+  spec.tc16 = o.tc16;
   spec.segment_ends = o.ends;
   spec.tree_counts = o.trees;
   const int64_t a_size = lay_out(o.a, o.m, o.k, random, spec.a_row, spec.a_col);
@@ -140,7 +143,10 @@ std::vector<uint8_t> expected(const GemmCase& c, int64_t group = 32, bool one_ch
         const auto a_at = [&](int64_t k) { return batch.a + s.a_row[i] + s.a_col[k]; };
         const auto b_at = [&](int64_t k) { return batch.b + s.b_row[k] + s.b_col[j]; };
         for (int64_t end : ends) {
-          partials.push_back(s.in == GemmType::kF32
+          const auto left = [&](int64_t k) { return numerics::Bf16{c.a16[a_at(begin + k)]}; };
+          const auto right = [&](int64_t k) { return numerics::Bf16{c.b16[b_at(begin + k)]}; };
+          partials.push_back(s.tc16 ? numerics::dot_tc16(end - begin, left, right)
+                             : s.in == GemmType::kF32
                                  ? reference::dot_f32([&](int64_t k) { return c.a[a_at(k)]; },
                                                       [&](int64_t k) { return c.b[b_at(k)]; }, begin, end)
                                  : reference::dot_bf16([&](int64_t k) { return c.a16[a_at(k)]; },
@@ -214,6 +220,7 @@ void check_random(int cases, int64_t largest, uint64_t seed) {
     o.out = kTypes[random.below(2)];
     o.a = kLayouts[random.below(4)], o.b = kLayouts[random.below(4)], o.c = kLayouts[random.below(4)];
     o.batch = random.below(4) == 0 ? 1 + random.below(5) : 1;
+    o.tc16 = o.in == GemmType::kBf16 && random.below(4) == 0;
     if (random.below(2) == 0) {
       int64_t leaves = 1;
       for (int64_t level = random.below(3); level >= 0; --level) {
@@ -429,7 +436,8 @@ TEST_CASE("gemm: a contraction in pieces that go on from the result") {
                       .in = in,
                       .a = kLayouts[random.below(4)],
                       .b = kLayouts[random.below(4)],
-                      .c = kLayouts[random.below(4)]};
+                      .c = kLayouts[random.below(4)],
+                      .tc16 = in == GemmType::kBf16 && !large && i % 3 == 0};
       const GemmCase c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
       const int64_t piece = large ? 416 + i / 10 % 2 * 416 : 32 * (1 + random.below(4));  // one span, or two
@@ -452,6 +460,7 @@ TEST_CASE("gemm: a matrix times its own transpose, of which half is computed") {
     o.a = kLayouts[random.below(4)], o.c = kLayouts[random.below(4)];
     o.batch = 1 + random.below(3);
     if (i % 5 == 4) o.ends = {k / 3, k};
+    o.tc16 = o.in == GemmType::kBf16 && i % 8 == 1;
     GemmCase c = make_case(o, random);
     c.spec.b_row = c.spec.a_col, c.spec.b_col = c.spec.a_row;
     for (GemmBatch& one : c.spec.batch) one.b = one.a;

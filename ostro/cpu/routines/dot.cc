@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ostro/cpu/routines/contraction.h"
+#include "ostro/ir/program/product_rule.h"
 
 namespace ostro::cpu {
 
@@ -20,6 +21,7 @@ kernels::GemmSpec gemm_spec(const compile::Step& step, const numerics::LeafTable
   kernels::GemmSpec spec;
   spec.in = gemm_type(a.shape.dtype);
   spec.out = gemm_type(c.shape.dtype);
+  spec.tc16 = ir::is_tc16(step.attrs);
   const Contraction contraction = contraction_of(k, leaves);
   spec.a_row = offsets_over(m, a);
   spec.a_col = in_order(offsets_over(k, a), contraction);

@@ -6,6 +6,7 @@
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/cpu/routines/rows_by_expert.h"
+#include "ostro/ir/program/product_rule.h"
 #include "ostro/products/gemm.h"
 
 namespace ostro::cpu {
@@ -27,6 +28,7 @@ Status run_expert_dot(const OpCall& call) {
   kernels::GemmSpec common;
   common.in = gemm_type(x.dtype());
   common.out = gemm_type(out.dtype());
+  common.tc16 = ir::is_tc16(call.attrs);
   common.a_col = in_order(offsets_over(k, *x.view), contraction);
   common.b_row = in_order(offsets_over(k, *w.view), contraction);
   common.b_col = offsets_over(n, *w.view);
@@ -82,6 +84,7 @@ Status run_expert_outer(const OpCall& call) {
 
   kernels::GemmSpec common;
   common.in = gemm_type(a.dtype());
+  common.tc16 = ir::is_tc16(call.attrs);
   common.a_row = offsets_over(m, *a.view);
   common.b_col = offsets_over(n, *b.view);
   for (int64_t i = 0; i < count_of(m); ++i) common.c_row.push_back(i * width);

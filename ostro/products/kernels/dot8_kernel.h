@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ostro/products/kernels/gemm_kernel.h"
+#include "ostro/products/tile/gemm_kernel.h"
 
 namespace ostro::kernels {
 

@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include "ostro/products/kernels/gemm_pack_avx2.inc.h"
-#include "ostro/products/kernels/gemm_store.inc.h"
+#include "ostro/products/tile/gemm_store.inc.h"
 
 namespace ostro::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // Matrix product tiles without intrinsics, for x86-64-v3; the compiler vectorises over columns.
-#include "ostro/products/kernels/gemm_pack.inc.h"
-#include "ostro/products/kernels/gemm_store.inc.h"
+#include "ostro/products/tile/gemm_pack.inc.h"
+#include "ostro/products/tile/gemm_store.inc.h"
 
 namespace ostro::kernels {
 namespace {

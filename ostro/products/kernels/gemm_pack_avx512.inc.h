@@ -6,7 +6,7 @@
 #include <immintrin.h>
 
 #include "ostro/machine/vector/transpose16_avx512.inc.h"
-#include "ostro/products/kernels/gemm_pack.inc.h"
+#include "ostro/products/tile/gemm_pack.inc.h"
 
 namespace ostro::kernels {
 namespace {

@@ -2,7 +2,7 @@
 // does.
 #pragma once
 
-#include "ostro/products/kernels/gemm_store.inc.h"
+#include "ostro/products/tile/gemm_store.inc.h"
 
 namespace ostro::kernels {
 namespace {

@@ -79,5 +79,9 @@ const GemmKernel& gemm_f32_avx512();
 const GemmKernel& gemm_bf16_avx512();
 const GemmKernel& gemm_bf16_avx512bf16();
 const GemmKernel& gemm_bf16_amx();
+// By the rule of tensor cores (docs/spec/numerics.md, N23).
+const GemmKernel& gemm_tc16_generic();
+const GemmKernel& gemm_tc16_avx2();
+const GemmKernel& gemm_tc16_avx512();
 
 }  // namespace ostro::kernels

@@ -13,7 +13,7 @@
 
 #include <cstring>
 
-#include "ostro/products/kernels/gemm_kernel.h"
+#include "ostro/products/tile/gemm_kernel.h"
 
 namespace ostro::kernels {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "ostro/kernels/attention/kernels/attention_tile.inc.h"
 #include "ostro/machine/vector/exp2.inc.h"
-#include "ostro/products/kernels/gemm_kernel.h"
+#include "ostro/products/tile/gemm_kernel.h"
 
 namespace ostro::kernels {
 

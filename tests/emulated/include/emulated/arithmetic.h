@@ -99,6 +99,22 @@ OSTRO_EMULATED __m512i _mm512_cvtepu16_epi32(__m256i a) {
   return {_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)),
           _mm256_cvtepu16_epi32(_mm256_extracti128_si256(a, 1))};
 }
+OSTRO_EMULATED __m512i _mm512_cvtepi16_epi32(__m256i a) {
+  return {_mm256_cvtepi16_epi32(_mm256_castsi256_si128(a)),
+          _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1))};
+}
+OSTRO_EMULATED __m512i _mm512_max_epi16(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_max_epi16(x, y); }, a, b);
+}
+OSTRO_EMULATED __m512i _mm512_max_epi32(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_max_epi32(x, y); }, a, b);
+}
+OSTRO_EMULATED __m512i _mm512_min_epi32(__m512i a, __m512i b) {
+  return ostro::emulated::halves<__m512i>([](__m256i x, __m256i y) { return _mm256_min_epi32(x, y); }, a, b);
+}
+OSTRO_EMULATED __m512i _mm512_abs_epi32(__m512i a) {
+  return ostro::emulated::halves<__m512i>([](__m256i x) { return _mm256_abs_epi32(x); }, a);
+}
 OSTRO_EMULATED __m512i _mm512_cvtepi8_epi32(__m128i a) {
   return {_mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8))};
 }
@@ -129,6 +145,9 @@ OSTRO_EMULATED __m512i _mm512_packs_epi16(__m512i a, __m512i b) {
 // Rounded as MXCSR says.
 OSTRO_EMULATED __m512i _mm512_cvtps_epi32(__m512 a) {
   return {_mm256_cvtps_epi32(a.low), _mm256_cvtps_epi32(a.high)};
+}
+OSTRO_EMULATED __m512i _mm512_cvttps_epi32(__m512 a) {
+  return {_mm256_cvttps_epi32(a.low), _mm256_cvttps_epi32(a.high)};
 }
 OSTRO_EMULATED __m512i _mm512_cvt_roundps_epi32(__m512 a, int imm) {
   ostro::emulated::require(imm == (_MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC), "VCVTPS2DQ of another kind");
@@ -163,6 +182,12 @@ OSTRO_EMULATED __mmask16 _mm512_cmpeq_epi32_mask(__m512i a, __m512i b) {
   const auto x = ostro::emulated::lanes_of<int32_t>(a), y = ostro::emulated::lanes_of<int32_t>(b);
   unsigned mask = 0;
   for (size_t i = 0; i < 16; ++i) mask |= static_cast<unsigned>(x[i] == y[i]) << i;
+  return static_cast<__mmask16>(mask);
+}
+OSTRO_EMULATED __mmask16 _mm512_cmpgt_epi32_mask(__m512i a, __m512i b) {
+  const auto x = ostro::emulated::lanes_of<int32_t>(a), y = ostro::emulated::lanes_of<int32_t>(b);
+  unsigned mask = 0;
+  for (size_t i = 0; i < 16; ++i) mask |= static_cast<unsigned>(x[i] > y[i]) << i;
   return static_cast<__mmask16>(mask);
 }
 OSTRO_EMULATED __mmask16 _mm512_cmplt_epu32_mask(__m512i a, __m512i b) {
