@@ -6,6 +6,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/machine.h"
+#include "ostro/cuda/admission/tensor_rule.h"
 #include "ostro/cuda/driver/driver.h"
 #include "ostro/cuda/driver/gpu.h"
 #include "ostro/cuda/driver/nvrtc.h"
@@ -118,7 +119,13 @@ Result<std::vector<cuda::BitsCompared>> check_device(const std::string& device, 
     return invalid_argument(fmt::format("--check {}: name a GPU, cuda or cuda:N", device));
   ASSIGN_OR_RETURN(const int threads, default_threads());
   ASSIGN_OR_RETURN(cuda::Device* const gpu, cuda::open_gpu(name.ordinal));
-  return cuda::compare_bits(*gpu, cases, threads);
+  ASSIGN_OR_RETURN(std::vector<cuda::BitsCompared> rows, cuda::compare_bits(*gpu, cases, threads));
+  if (!gpu->limits().tensor_rule) return rows;
+  constexpr int64_t kSteps = 16 * 8;  // of a product
+  const int64_t products = std::clamp<int64_t>(cases / kSteps, 1, int64_t{1} << 20);
+  ASSIGN_OR_RETURN(cuda::BitsCompared steps, cuda::compare_tensor_rule(*gpu, products));
+  rows.push_back(std::move(steps));
+  return rows;
 }
 
 }  // namespace ostro::engines

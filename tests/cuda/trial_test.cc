@@ -45,7 +45,11 @@ TEST_CASE(
        "fast kernels of integer products do not run here"},
       {cuda::Fast::kReductions,
        {"at = (s0 + e) * 64 + THREAD", "at = (s0 + e / 2) * 64 + THREAD"},
-       "fast kernels of reductions do not run here"}};
+       "fast kernels of reductions do not run here"},
+      {cuda::Fast::kTensorRule,
+       {"warp_n + j * 8 + lane / 4) * (TILE_ROW / 2) + word",
+        "warp_n + j * 8 + lane / 8) * (TILE_ROW / 2) + word"},
+       "fast kernels of tensor cores that sum bf16 by N23 do not run here"}};
   for (const Fault& fault : faults) {
     CAPTURE(std::string(fault.named));
     std::string log;
@@ -55,6 +59,17 @@ TEST_CASE(
     CHECK_MESSAGE(log.find(fault.named) != std::string::npos, log);
     CHECK_MESSAGE(log.find("other bits than the plain ones have") != std::string::npos, log);
   }
+}
+
+TEST_CASE("control: tensor cores with another rule than N23's are not used for it") {
+  // Denormal sums are flushed, in the instruction alone.
+  std::string log;
+  cuda::FastFamilies expected = cuda::kAllFast;
+  expected[static_cast<size_t>(cuda::Fast::kTensorRule)] = false;
+  const cuda::EmulationOptions::Change flushed{"c[r] = tensor_step(x, y, c[r]);",
+                                               "c[r] = tensor_step(x, y, c[r]) + 0.0f;"};
+  CHECK(tried({.seed = 7, .changes = {flushed}}, log) == expected);
+  CHECK_MESSAGE(log.find("steps differ from the definition") != std::string::npos, log);
 }
 
 }  // namespace

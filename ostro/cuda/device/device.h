@@ -32,6 +32,7 @@ struct DeviceLimits {
   int multiprocessors = 0;         // at least as many blocks run at the same time
   int64_t memory_bytes = 0;        // all memory, free or not
   int64_t block_shared_bytes = 0;  // the most shared memory of a block, static and dynamic together
+  bool tensor_rule = false;        // its tensor cores sum products of bf16 as numerics.md, N23, says
 };
 
 // The shape of a launch: x * y * z blocks, each of `threads` threads in one dimension (a multiple of 32, at

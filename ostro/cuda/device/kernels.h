@@ -19,11 +19,12 @@
 
 namespace ostro::cuda {
 
-// A family of fast kernels: those of a folder of device text, and with the reductions all nests.
-enum class Fast { kProducts, kAttention, kIntegers, kReductions };
-inline constexpr size_t kFamilies = 4;
+// A family of fast kernels: those of a folder of device text, with the reductions all nests, and those of
+// tensor cores that have the rule of N23.
+enum class Fast { kProducts, kAttention, kIntegers, kReductions, kTensorRule };
+inline constexpr size_t kFamilies = 5;
 using FastFamilies = std::array<bool, kFamilies>;  // by Fast: its kernels may run
-inline constexpr FastFamilies kAllFast = {true, true, true, true};
+inline constexpr FastFamilies kAllFast = {true, true, true, true, true};
 
 class Kernels {
  public:

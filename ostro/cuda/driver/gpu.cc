@@ -15,6 +15,9 @@
 namespace ostro::cuda {
 namespace {
 
+// Whose tensor cores were measured to have the rule of N23.
+constexpr int kTensorRuleCapability = 90;
+
 struct GpuKernel {
   void* function = nullptr;
   std::string name;
@@ -85,7 +88,8 @@ class Gpu final : public Device {
                .compute_capability = facts.compute_capability,
                .multiprocessors = facts.multiprocessors,
                .memory_bytes = facts.memory_bytes,
-               .block_shared_bytes = facts.block_shared_bytes};
+               .block_shared_bytes = facts.block_shared_bytes,
+               .tensor_rule = facts.compute_capability == kTensorRuleCapability};
     options_ = Nvrtc::options(Nvrtc::architecture(facts.compute_capability));
   }
 

@@ -66,7 +66,8 @@ class EmulatedDevice final : public Device {
                .compute_capability = 80,
                .multiprocessors = 4,
                .memory_bytes = options_.memory_bytes,
-               .block_shared_bytes = kSharedBytes};
+               .block_shared_bytes = kSharedBytes,
+               .tensor_rule = true};
     block_.barrier = [](int line) { running_->barrier(line); };
     block_.shared = [](const void* key, unsigned long long bytes) { return running_->shared(key, bytes); };
     block_.exchange = [](const unsigned long long* given, int count) {

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "ostro/cuda/products/strided.h"
+#include "ostro/ir/program/product_rule.h"
 
 namespace ostro::cuda {
 namespace {
 
 constexpr const char* kProducts = "products/products.cu";
+constexpr const char* kTensorRule = "products/tensor_rule.cu";
+constexpr int64_t kTensorTile = 64;
 constexpr int64_t kLeastTiled = 32;     // of rows and columns: smaller products leave most of a tile empty
 constexpr int64_t kMostBlocks = 65535;  // in the second and the third dimension
 
@@ -47,6 +50,20 @@ Status set_operands(const StepCall& call, const std::vector<ir::Axis>& k, const 
   return Status();
 }
 
+// The tensor cores of the device, where they have the rule of N23; otherwise, and where a product has leaves
+// or is small, integer arithmetic.
+Status run_tensor_rule(const StepCall& call, const std::vector<ir::Axis>& k, args::DotArgs& a) {
+  const int64_t rows = (a.m + kTensorTile - 1) / kTensorTile, columns = (a.n + kTensorTile - 1) / kTensorTile;
+  const bool has_rule = call.device().limits().tensor_rule && call.kernels.fast(Fast::kTensorRule);
+  if (!has_rule || a.segments > 1 || a.m < kLeastTiled || a.n < kLeastTiled || a.batches > kMostBlocks ||
+      rows > kMostBlocks)
+    return call.launch(kTensorRule, "tensor_dot", call.out[0].count(), a);
+  a.a_along_k = !k.empty() && stride_along(call.in[0], k.back().name) == 1 ? 1 : 0;
+  a.b_along_k = !k.empty() && stride_along(call.in[1], k.back().name) == 1 ? 1 : 0;
+  return call.launch("products/tensor_tiles.cu", "tensor_tiles",
+                     LaunchShape{.x = columns, .y = rows, .z = a.batches, .threads = 128}, a);
+}
+
 }  // namespace
 
 Status run_dot(const StepCall& call) {
@@ -73,6 +90,7 @@ Status run_dot(const StepCall& call) {
     for (size_t i = 0; i < in_x.size(); ++i) all.insert(all.end(), {in_x[i], in_w[i], in_y[i]});
     return all;
   }));
+  if (ir::is_tc16(call.attrs())) return run_tensor_rule(call, axes.k, a);
   if (call.kernels.fast(Fast::kProducts))
     if (const auto tiles = strided_launch(call, axes, a))
       return call.launch(tiles->file.c_str(), tiles->kernel.c_str(), tiles->shape, a);
@@ -105,6 +123,7 @@ Status run_expert_dot(const StepCall& call) {
   a.expert_stride = stride_along(w, axis);
   a.scale_stride = stored ? stride_along(call.in[4], axis) : 0;
   ASSIGN_OR_RETURN(a.dot.a_row, call.table(6, [&] { return offsets_over(expert.shape().axes, *x.view); }));
+  if (ir::is_tc16(call.attrs())) return call.launch(kTensorRule, "tensor_expert_dot", out.count(), a);
   return call.launch(kProducts, "expert_dot", out.count(), a);
 }
 
@@ -135,6 +154,7 @@ Status run_expert_outer(const StepCall& call) {
   ASSIGN_OR_RETURN(a.b_col, call.table(4, [&] { return offsets_over(n, *y.view); }));
   ASSIGN_OR_RETURN(a.expert_row,
                    call.table(5, [&] { return in_order(offsets_over(rows, *expert.view), contraction); }));
+  if (ir::is_tc16(call.attrs())) return call.launch(kTensorRule, "tensor_expert_outer", out.count(), a);
   return call.launch(kProducts, "expert_outer", out.count(), a);
 }
 

@@ -1,10 +1,5 @@
+#include "products/operand.cuh"
 // Products (N6, N7, cut by N8): a chain over k stays in one thread. Large products go by tiles in shared memory.
-
-DEVICE float operand_b(const DotArgs& a, bool narrow, i64 at, i64 scale) {
-  if (a.b_type != TYPE_I8) return load_float(a.b, a.b_type, at);
-  const float x = (float)AT(const i8, a.b)[at] * load_float(a.scales, a.scale_type, scale);
-  return narrow ? round_bf16(x) : x;
-}
 
 // The output whose operands begin at these offsets. `first`: what a chain of one leaf continues from.
 DEVICE float dot_of(const DotArgs& a, i64 a_at, i64 b_at, i64 s_at, float first) {

@@ -8,6 +8,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
+#include "ostro/cuda/admission/tensor_rule.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/threefry.h"
@@ -17,9 +18,11 @@ namespace {
 
 using runtime::Buffer;
 
-constexpr const char* kFamilyNames[kFamilies] = {"products", "attention", "integer products", "reductions"};
+constexpr const char* kFamilyNames[kFamilies] = {"products", "attention", "integer products", "reductions",
+                                                 "tensor cores that sum bf16 by N23"};
 constexpr FastFamilies kNoneFast = {};
 constexpr const char* kAllRight = "all right";
+constexpr int64_t kTensorProducts = 256;  // of 16 x 8 steps
 
 // The file that holds this code, with its size and time: another build is another text.
 std::string this_build() {
@@ -63,6 +66,13 @@ Result<std::vector<Buffer>> results_of(runtime::Engine& engine, const ir::Progra
   return runtime::all_to(std::move(results), runtime::host_memory());
 }
 
+void warn(Device& device, size_t family, const std::string& fault) {
+  log_warning(fmt::format(
+      "{} ({}): the fast kernels of {} do not run here ({}); the plain ones take their place, with the "
+      "same bits as everywhere, in more time. scripts/gpu_check.sh finds out more; please report it",
+      device.memory().name(), device.limits().name, kFamilyNames[family], fault));
+}
+
 // Where the results differ first; empty: nowhere.
 std::string difference(const std::vector<Buffer>& fast, const std::vector<Buffer>& plain) {
   for (size_t r = 0; r < plain.size(); ++r) {
@@ -88,9 +98,18 @@ Result<FastFamilies> try_fast_kernels(Device& device, const std::vector<TrialPro
   const auto fast = make_device_engine(device), narrow = make_device_engine(device, {.width = 1}),
              plain = make_device_engine(device, {.fast = kNoneFast});
   FastFamilies allowed = kAllFast;
+  constexpr auto kRule = static_cast<size_t>(Fast::kTensorRule);
+  if (device.limits().tensor_rule) {
+    ASSIGN_OR_RETURN(const BitsCompared steps, compare_tensor_rule(device, kTensorProducts));
+    allowed[kRule] = steps.differ == 0;
+    if (steps.differ > 0)
+      warn(device, kRule,
+           fmt::format("{} of {} steps differ from the definition, {}", steps.differ, steps.cases,
+                       steps.first));
+  }
   for (const auto& [family, program, is_narrow] : programs) {
     const auto number = static_cast<size_t>(family);
-    if (!allowed[number]) continue;
+    if (!allowed[number] || (family == Fast::kTensorRule && !device.limits().tensor_rule)) continue;
     std::vector<Buffer> inputs;
     for (const ir::ValueId v : program.body.params)
       inputs.push_back(drawn(program.body.shape(v), inputs.size()));
@@ -108,10 +127,7 @@ Result<FastFamilies> try_fast_kernels(Device& device, const std::vector<TrialPro
     }
     if (fault.empty()) continue;
     allowed[number] = false;
-    log_warning(fmt::format(
-        "{} ({}): the fast kernels of {} do not run here ({}: {}); the plain ones take their place, with the "
-        "same bits as everywhere, in more time. scripts/gpu_check.sh finds out more; please report it",
-        device.memory().name(), device.limits().name, kFamilyNames[number], program.name, fault));
+    warn(device, number, fmt::format("{}: {}", program.name, fault));
   }
   return allowed;
 }

@@ -3,7 +3,8 @@
 //
 // The emulation shows that a kernel is right, not that a GPU runs it so; a driver, a compiler or a kind of
 // GPU that is new is tried here, when it is opened. A family that differs is left out with a
-// warning, which names the program: the plain kernels take its place, with the same bits in more time. A
+// warning, which names the program: the plain kernels take its place, with the same bits in more time. Tensor
+// cores are compared with the definition first (admission/tensor_rule.h). A
 // trial in which nothing differed is noted by the device, and is not made again by the same build of Ostro.
 // Thread-safe. Errors: those of the device.
 #pragma once

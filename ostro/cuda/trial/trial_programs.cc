@@ -2,6 +2,7 @@
 
 #include "ostro/cuda/trial/trial.h"
 #include "ostro/ir/program/builder.h"
+#include "ostro/ir/program/product_rule.h"
 
 namespace ostro::cuda {
 namespace {
@@ -54,6 +55,25 @@ void add_products(Programs& out) {
           },
           is_narrow);
     }
+}
+
+// The same by the rule of tensor cores; two sizes end inside of a tile.
+void add_tensor_rule(Programs& out) {
+  for (const auto& [pos, embed, mlp] : {std::array<int64_t, 3>{72, 64, 136}, {131, 38, 45}}) {
+    const Axis p{"pos", pos}, e{"embed", embed}, m{"mlp", mlp};
+    out.add(Fast::kTensorRule, fmt::format("products by N23 of {} x {} x {}", pos, embed, mlp),
+            {{DType::bf16, {p, e}}, {DType::bf16, {e, m}}, {DType::bf16, {p, m}}},
+            [](Builder& b, const Values& in) {
+              const auto dot = [&](ValueId x, ValueId y, const char* over, DType d) {
+                return b.add(OpKind::dot, {x, y},
+                             {{"over", Names{over}},
+                              {"dtype", std::string(ir::dtype_name(d))},
+                              {ir::kProductRule, std::string(ir::kTc16)}});
+              };
+              return Values{dot(in[0], in[1], "embed", DType::f32), dot(in[2], in[1], "mlp", DType::bf16),
+                            dot(in[0], in[2], "pos", DType::f32)};
+            });
+  }
 }
 
 void add_attention(Programs& out) {
@@ -165,6 +185,7 @@ void add_reductions(Programs& out) {
 std::vector<TrialProgram> trial_programs() {
   Programs out;
   add_products(out);
+  add_tensor_rule(out);
   add_attention(out);
   add_integers(out);
   add_reductions(out);
