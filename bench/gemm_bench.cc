@@ -3,7 +3,9 @@
 // of the pairwise ratios, so that a busy neighbour disturbs both sides alike. One thread is timed by its own
 // clock, which stops while another process has the core.
 //
-//   gemm_bench [--threads N] [--isa NAME] [--in f32|bf16] [--rounds N] [--filter TEXT] [--m M]
+//   gemm_bench [--threads N] [--isa NAME] [--in f32|bf16|bf16_tc16] [--rounds N] [--filter TEXT] [--m M]
+//
+// bf16_tc16 is bf16 by the rule of tensor cores (docs/spec/numerics.md, N23), beside the peak of bf16.
 //
 // fwd and dgrad (bench/kernel_cases.h) have W packed beforehand, wgrad packs both operands inside the timed
 // region.
@@ -34,6 +36,7 @@ struct Options {
   int threads = 1, rounds = 7;
   Isa isa = best_isa();
   GemmType type = GemmType::kF32;
+  bool tc16 = false;
   std::string filter;
   int64_t tokens = 2048;
 };
@@ -42,6 +45,7 @@ void measure(const Options& o, ThreadPool& pool, const Case& size, const std::st
   const std::string name = fmt::format("{} {}x{}x{} {}", size.name, size.tokens, size.out, size.in, layout);
   if (name.find(o.filter) == std::string::npos) return;
   bench::LinearCase linear = bench::linear_case(layout, size.tokens, size.out, size.in, o.type);
+  linear.spec.tc16 = o.tc16;
   const Gemm gemm(std::move(linear.spec), o.isa);
   const bool bf16 = o.type == GemmType::kBf16;
   const AlignedBytes a = bench::fixed_values(linear.a, bf16, 0), b = bench::fixed_values(linear.b, bf16, 1);
@@ -75,11 +79,15 @@ void measure(const Options& o, ThreadPool& pool, const Case& size, const std::st
 
 int main(int argc, char** argv) {
   Options o;
-  bool bf16 = false;
   const std::vector<bench::Option> options = {
       bench::count_option("--threads", o.threads),
       bench::isa_option("--isa", o.isa),
-      bench::either_option("--in", "bf16", "f32", bf16),
+      bench::Option{"--in", "f32, bf16 or bf16_tc16",
+                    [&](const std::string& value) {
+                      o.tc16 = value == "bf16_tc16";
+                      o.type = value == "f32" ? GemmType::kF32 : GemmType::kBf16;
+                      return value == "f32" || value == "bf16" || o.tc16;
+                    }},
       bench::count_option("--rounds", o.rounds),
       bench::text_option("--filter", "a part of a case's name", o.filter),
       bench::count_option("--m", o.tokens)};
@@ -87,10 +95,12 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "gemm_bench: {}\n", status.error().message());
     return 2;
   }
-  if (bf16) o.type = GemmType::kBf16;
   ThreadPool pool(o.threads);
   fmt::print("{} {}, {} threads; tokens x out x in\n", isa_name(o.isa),
-             o.type == GemmType::kF32 ? "f32" : "bf16", o.threads);
+             o.type == GemmType::kF32 ? "f32"
+             : o.tc16                 ? "bf16_tc16"
+                                      : "bf16",
+             o.threads);
   const Case cases[] = {{"nano.qkv", o.tokens, 256, 512},    {"nano.up", o.tokens, 256, 1376},
                         {"nano.down", o.tokens, 688, 256},   {"nano.head", o.tokens, 256, 4096},
                         {"small.qkv", o.tokens, 512, 1024},  {"small.o", o.tokens, 512, 512},

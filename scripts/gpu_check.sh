@@ -131,6 +131,7 @@ table=(
   "llama f32|"
   "llama bf16|--trainer.mp;bfloat16"
   "llama int8|--trainer.mp;int8"
+  "llama bf16_tc16|--trainer.mp;bf16_tc16"
   "llama int8, attention too|--trainer.mp;c=int8,a=int8"
   "tied head|--model.tie_word_embeddings;true"
   "recompute values|--model.gradient_checkpointing;true"

@@ -191,7 +191,8 @@ Status check_computable(const GenesisEntry& genesis, const std::string& run) {
   if (genesis.numerics_version != kNumericsVersion)
     return unsupported(fmt::format("{}: the run has numerics version {}; this program computes version {}",
                                    run, genesis.numerics_version, kNumericsVersion));
-  const std::array known = {"{}", kIntegerProducts, kIntegerAttention, kIntegersEverywhere};
+  const std::array known = {"{}",        kIntegerProducts,      kIntegerAttention, kIntegersEverywhere,
+                            kTensorRule, kTensorRuleAndIntegers};
   if (std::find(known.begin(), known.end(), genesis.numerics_options) == known.end())
     return unsupported(fmt::format("{}: the run has the numerics options {}; this program computes {}", run,
                                    genesis.numerics_options, fmt::join(known, " or ")));

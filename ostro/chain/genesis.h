@@ -28,11 +28,13 @@ struct Maker {
   bool operator==(const Maker&) const = default;
 };
 
-// The values of GenesisEntry::numerics_options for runs with products of integers: of matrices (numerics.md
-// N20), of attention (N21), or of both.
+// The values of GenesisEntry::numerics_options for runs whose products are not those of N6, N7 and N9: on
+// integers, of matrices (numerics.md N20), of attention (N21) or of both; by the rule of tensor cores (N23).
 inline constexpr const char* kIntegerProducts = R"({"block":256,"products":"int8"})";
 inline constexpr const char* kIntegerAttention = R"({"attention":"int8"})";
 inline constexpr const char* kIntegersEverywhere = R"({"attention":"int8","block":256,"products":"int8"})";
+inline constexpr const char* kTensorRule = R"({"products":"bf16_tc16"})";
+inline constexpr const char* kTensorRuleAndIntegers = R"({"attention":"int8","products":"bf16_tc16"})";
 
 // All hashes are 64 lower-case hexadecimal digits.
 struct GenesisEntry {

@@ -141,8 +141,10 @@ TEST_CASE("every field of a genesis is written, read and in the hash; a missing 
   CHECK(refused([](GenesisEntry& e) { e.numerics_options = R"({"block":256})"; }) ==
         "runs/a: the run has the numerics options {\"block\":256}; this program computes {} or "
         "{\"block\":256,\"products\":\"int8\"} or {\"attention\":\"int8\"} or "
-        "{\"attention\":\"int8\",\"block\":256,\"products\":\"int8\"}");
-  for (const char* options : {"{}", kIntegerProducts, kIntegerAttention, kIntegersEverywhere}) {
+        "{\"attention\":\"int8\",\"block\":256,\"products\":\"int8\"} or {\"products\":\"bf16_tc16\"} or "
+        "{\"attention\":\"int8\",\"products\":\"bf16_tc16\"}");
+  for (const char* options : {"{}", kIntegerProducts, kIntegerAttention, kIntegersEverywhere, kTensorRule,
+                              kTensorRuleAndIntegers}) {
     GenesisEntry entry = genesis();
     entry.numerics_options = options;
     check_ok(check_computable(entry, "runs/a"));

@@ -331,11 +331,15 @@ TEST_CASE("the control: keys of another beginning, or a neighbour's row, are fou
   CHECK_FALSE(std::equal(last.begin(), last.end(), mixed.as<float>().begin()));
 }
 
-TEST_CASE("int8 matrices: the bits of the model's cached step, in f32, bf16 and integers") {
+TEST_CASE(
+    "int8 matrices: the bits of the model's cached step, in f32, bf16, integers and by the rule of tensor "
+    "cores") {
   DecoderOptions o = small("grok");
   o.int8_row_groups = 2;
+  nn::Precision tensor_rule(DType::bf16);
+  tensor_rule.rule = ProductRule::kTc16;
   for (const nn::Precision& compute :
-       {nn::Precision(DType::f32), nn::Precision(DType::bf16), nn::Precision(DType::bf16, 8)}) {
+       {nn::Precision(DType::f32), nn::Precision(DType::bf16), nn::Precision(DType::bf16, 8), tensor_rule}) {
     const auto functions = models::model_functions<Decoder>(o, kVocab, compute);
     std::mt19937 draw(5);
     std::vector<runtime::Buffer> params;

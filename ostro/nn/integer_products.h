@@ -10,7 +10,8 @@
 namespace ostro::nn {
 
 // The type of activations, and whether products of matrices, and those of attention, are computed on
-// integers. A type alone converts to it: products are then computed in that type.
+// integers, or those of bf16 matrices by the rule of tensor cores. A type alone converts to it: products are
+// then computed in that type.
 struct Precision {
   Precision(DType type) : dtype(type) {}  // NOLINT: either stands for the other
   Precision(DType type, int64_t block) : dtype(type), int8_block(block) {}
@@ -18,6 +19,7 @@ struct Precision {
   DType dtype;
   int64_t int8_block = 0;        // numbers that share a scale; 0: no integers
   int64_t attention_slices = 0;  // integers for each number in attention (numerics.md N21); 0: no integers
+  ProductRule rule = ProductRule::kN7;  // of bf16 products outside of attention (numerics.md N23)
 };
 
 // What the dithering of gradients draws from: the key of the step, u32[word:2], and the number, an i64

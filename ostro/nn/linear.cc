@@ -28,8 +28,9 @@ Array held_matrix(const Array& parameter, const Array& scales, const Axes& over,
 }
 
 Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
-              const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc) {
-  if (!integers) return dot(x, read_matrix(parameter, scales, in, loc), in, result, loc);
+              const std::optional<IntegerProducts>& integers, const Array& layer, ProductRule rule,
+              DType result, Loc loc) {
+  if (!integers) return dot(x, read_matrix(parameter, scales, in, loc), in, result, rule, loc);
   return integer_product(*integers, x, held_matrix(parameter, scales, in, loc), in, layer, result, loc);
 }
 
@@ -56,8 +57,8 @@ Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
   if (several && !AdapterOfRow::current(loc).valid()) return y;
   const Array chosen = several ? adapters_of(x, linear.in, loc) : Array();
   const auto times = [&](const Array& rows, const Array& factor, const Axes& over, DType dtype) {
-    return several ? expert_dot(rows, factor, kAdaptersAxis, chosen, over, dtype, loc)
-                   : dot(rows, factor, over, dtype, loc);
+    return several ? expert_dot(rows, factor, kAdaptersAxis, chosen, over, dtype, linear.rule, loc)
+                   : dot(rows, factor, over, dtype, linear.rule, loc);
   };
   const auto added = [&](const Array& part, const LowRank& p) {
     const Array low = times(x, p.a, linear.in, x.dtype());
@@ -80,7 +81,7 @@ Array adapted(const Linear& linear, const Array& x, const Array& y, Loc loc) {
 
 Array Linear::to(DType result, const Array& x, Loc loc) const {
   const Array input = cast(x, dtype(), loc);
-  Array y = product(input, weight, scales, in, integers, layer, result, loc);
+  Array y = product(input, weight, scales, in, integers, layer, rule, result, loc);
   if (!lora.empty()) y = adapted(*this, input, y, loc);
   if (!bias.valid()) return y;
   return cast(Operand(y, loc) + Operand(bias, loc), result, loc);

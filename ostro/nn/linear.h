@@ -59,8 +59,11 @@ struct Linear {
   Array scales;               // of an i8 weight: [scale_groups, out...] (trace/ops.h, dequantize), else empty
   std::optional<IntegerProducts> integers;  // compute() in policy.h sets it, and layer
   Array layer;                              // with integers: the index of each stacked matrix, i32 [layers]
+  ProductRule rule = ProductRule::kN7;      // compute() sets it, too: of the product and those of adapters
   OSTRO_FIELDS(weight, scales, bias, lora, layer)
-  auto ostro_statics() const { return std::tuple(in, fused.text(), integers ? integers->block : 0); }
+  auto ostro_statics() const {
+    return std::tuple(in, fused.text(), integers ? integers->block : 0, static_cast<int>(rule));
+  }
 
   // x [..., in...] gives [..., out...]. x is cast to the weight's compute dtype; the result has that dtype
   // too. The product of an adapter also has it, and is scaled and added in f32 (numerics.md N1).
@@ -82,14 +85,16 @@ Array held_matrix(const Array& parameter, const Array& scales, const Axes& over,
 Array cast_like(const Array& x, const Array& parameter, Loc loc = Loc::current());
 
 // Returns x w, contracted over the axes `in`, of type `result`. The product is computed in the parameter's
-// compute dtype or, with `integers`, on integers. `scales` and `layer` are those of Linear.
+// compute dtype, summed by `rule`, or with `integers` on integers. `scales` and `layer` are those of Linear.
 Array product(const Array& x, const Array& parameter, const Array& scales, const Axes& in,
-              const std::optional<IntegerProducts>& integers, const Array& layer, DType result, Loc loc);
+              const std::optional<IntegerProducts>& integers, const Array& layer, ProductRule rule,
+              DType result, Loc loc);
 
 // The table of token vectors.
 struct Embedding {
   Array weight;                             // [vocab, embed]
   std::optional<IntegerProducts> integers;  // for attend(), as in Linear
+  ProductRule rule = ProductRule::kN7;      // likewise
   OSTRO_FIELDS(weight)
 
   // Looks up rows of the table: ids [...] i32 -> [..., embed] in the compute dtype.
@@ -98,7 +103,8 @@ struct Embedding {
   }
   // The tied head: x [..., embed] -> f32 logits [..., vocab].
   Array attend(const Array& x, Loc loc = Loc::current()) const {
-    return product(cast_like(x, weight, loc), weight, Array(), {"embed"}, integers, Array(), DType::f32, loc);
+    return product(cast_like(x, weight, loc), weight, Array(), {"embed"}, integers, Array(), rule, DType::f32,
+                   loc);
   }
 };
 

@@ -76,14 +76,16 @@ Array up_product(const Moe& moe, const Array& x, const Array& expert, DType dtyp
                                   held_matrix(moe.gate_up, moe.gate_up_scales, {"embed"}, loc), kExpertsAxis,
                                   expert, {"embed"}, moe.layer, dtype, loc);
   return expert_dot(x, read_matrix(moe.gate_up, moe.gate_up_scales, {"embed"}, loc), kExpertsAxis, expert,
-                    {"embed"}, dtype, loc);
+                    {"embed"}, dtype, moe.rule, loc);
 }
 
 // The experts' inner values, f32, times `down`. With `wide` they are not rounded, and the result is f32.
 Array down_product(const Moe& moe, const Array& hidden, const Array& expert, DType dtype, Loc loc) {
-  if (moe.integers && moe.wide)
-    trace_fail("moe: inner values that are not rounded (wide) have no integer products; compute in bf16",
-               loc);
+  if ((moe.integers || moe.rule != ProductRule::kN7) && moe.wide)
+    trace_fail(
+        "moe: inner values that are not rounded (wide) have no integer products, nor those of the rule of "
+        "tensor cores; compute in bf16",
+        loc);
   const Array rows = moe.wide ? hidden : cast(hidden, read_dtype(moe.down, moe.down_scales), loc);
   if (moe.integers)
     return expert_integer_product(moe.integers->down, rows,
@@ -91,7 +93,7 @@ Array down_product(const Moe& moe, const Array& hidden, const Array& expert, DTy
                                   {"mlp"}, moe.layer, dtype, loc);
   const Array down = read_matrix(moe.down, moe.down_scales, {"mlp"}, loc);
   return moe.wide ? wide_dot(rows, down, expert, loc)
-                  : expert_dot(rows, down, kExpertsAxis, expert, {"mlp"}, dtype, loc);
+                  : expert_dot(rows, down, kExpertsAxis, expert, {"mlp"}, dtype, moe.rule, loc);
 }
 
 }  // namespace
@@ -157,7 +159,8 @@ Array apply_experts(const Moe& moe, const Array& x, const Routed& routed, const 
     const Array both = checkpoint_name(moe.shared.gate_up(x, loc), "gate_up");
     Array part = moe.shared.down(gated(both, activate, loc), loc);
     if (moe.shared_gate.valid()) {
-      const Array open = dot(cast_like(x, moe.shared_gate, loc), moe.shared_gate, "embed", DType::f32, loc);
+      const Array open =
+          dot(cast_like(x, moe.shared_gate, loc), moe.shared_gate, {"embed"}, DType::f32, moe.rule, loc);
       part = Operand(sigmoid(open, loc), loc) * Operand(part, loc);
     }
     y = Operand(y, loc) + Operand(part, loc);

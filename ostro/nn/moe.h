@@ -73,8 +73,11 @@ struct Moe {
   bool wide = false;
   std::optional<ExpertIntegers> integers;  // compute() in policy.h sets it, and layer
   Array layer;                             // with integers: the index of each stacked layer, i32 [layers]
+  ProductRule rule = ProductRule::kN7;     // of the experts and the gate of the shared part; set by compute()
   OSTRO_FIELDS(router, gate_up, gate_up_scales, down, down_scales, shared, shared_gate, load, layer)
-  auto ostro_statics() const { return std::tuple(wide, integers ? integers->down.block : 0); }
+  auto ostro_statics() const {
+    return std::tuple(wide, integers ? integers->down.block : 0, static_cast<int>(rule));
+  }
 
   struct Result {
     Array y;  // [tokens..., embed] in the compute dtype

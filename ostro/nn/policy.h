@@ -1,6 +1,6 @@
 // compute: mixed precision. Parameters are held in f32 and read in a compute dtype. Those that are not
 // trained may be held in the compute dtype. Products of matrices, and those of attention, may be of integers
-// (numerics.md N20, N21). Called while tracing.
+// (numerics.md N20, N21), or summed by the rule of tensor cores (N23). Called while tracing.
 #pragma once
 
 #include <string>
@@ -71,6 +71,23 @@ void use_slices(T& tree, int64_t slices) {
   }
 }
 
+// Sets the member `rule` of every struct of a tree that has one: of linear layers, tables and mixtures.
+template <typename T>
+void use_rule(T& tree, ProductRule rule) {
+  using namespace tree_internal;
+  if constexpr (requires { requires std::same_as<decltype(tree.rule), ProductRule>; }) tree.rule = rule;
+  if constexpr (std::same_as<T, Array>) {
+    return;
+  } else if constexpr (IsVector<T>::value) {
+    for (auto& element : tree) use_rule(element, rule);
+  } else if constexpr (IsOptional<T>::value) {
+    if (tree) use_rule(*tree, rule);
+  } else {
+    auto fields = tree.ostro_fields();
+    std::apply([&](auto&... field) { (use_rule(field, rule), ...); }, fields);
+  }
+}
+
 // Returns the model with every leaf that is f32, or has the compute dtype, tagged with the compute dtype. The
 // first op that reads a tagged leaf casts it (one `use` per program or loop body). Training, evaluation and
 // generation all call this. Leaves that need no cast are tagged too, because on a mesh `use` also gathers the
@@ -82,6 +99,7 @@ Model compute(const Model& model, const Precision& precision, const Draws& draws
   });
   if (precision.int8_block > 0) use_integers(out, "model", precision.int8_block, draws);
   if (precision.attention_slices > 0) use_slices(out, precision.attention_slices);
+  if (precision.rule != ProductRule::kN7) use_rule(out, precision.rule);
   return out;
 }
 

@@ -61,8 +61,8 @@ struct UseOptions {
 };
 // Texts for --help of the two.
 inline constexpr const char* kUseMpHelp =
-    "the precision of products, f32, bfloat16, int8 or c=int8,a=int8, as trainer.mp takes it (default: as in "
-    "training)";
+    "the precision of products, f32, bfloat16, int8, bf16_tc16 or c=int8,a=int8, as trainer.mp takes it "
+    "(default: as in training)";
 inline constexpr const char* kUseSeqLenHelp =
     "the context, instead of model.seq_len; a rope that depends on it (longrope, dynamic) is that of texts "
     "of N tokens";

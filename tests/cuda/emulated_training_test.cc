@@ -64,7 +64,7 @@ std::unique_ptr<runtime::Engine> device_engine() {
 TEST_CASE("nano trains on the emulated device with the chain of the CPU, in every precision") {
   const auto cpu = cpu_engine(), device = device_engine();
   std::set<std::string> hashes;
-  for (const char* precision : {"p=f32,c=f32", "p=f32,c=bfloat16", "p=f32,c=int8"}) {
+  for (const char* precision : {"p=f32,c=f32", "p=f32,c=bfloat16", "p=f32,c=int8", "p=f32,c=bf16_tc16"}) {
     CAPTURE(std::string(precision));
     const train::TrainConfig config = nano({{"trainer.mp", precision}});
     const std::string expected = trained({cpu.get()}, config);

@@ -67,7 +67,7 @@ def adapters(test, server_class, check):
     (test.folder / "broken/adapter_model.safetensors").write_bytes(b"x" * 40)
     for words, says in ((("a=runs/nano",), "this model has no adapter"), (("a=runs/none",), "runs/none"), (("runs/tuned",), "write NAME=DIR"), (("=runs/tuned",), "write NAME=DIR"),
                         (("a b=runs/tuned",), "write NAME=DIR"), (("a=runs/tuned", "a=peft"), "the name a is that of runs/tuned already"), (("a=broken",), "adapter_model.safetensors"),
-                        (("a=runs/tuned", "--follow"), "leave one of them out"), (("a=runs/tuned", "--mp", "f16"), "use f32, bfloat16 or int8")):
+                        (("a=runs/tuned", "--follow"), "leave one of them out"), (("a=runs/tuned", "--mp", "f16"), "use f32, bfloat16, int8 or bf16_tc16")):
         done = subprocess.run([test.ostro, "serve", "runs/nano", "--listen", "127.0.0.1:0", "--adapter", *words], cwd=test.folder, capture_output=True, text=True, timeout=120, check=False)
         check(done.returncode in (1, 2) and says in done.stderr, f"serve --adapter {words}: {done.returncode} {done.stderr}")
     for base, says in (("runs/nano/checkpoints/step-00000010", "of another base"), ("runs/tuned", "has an adapter itself")):

@@ -88,7 +88,7 @@ def precisions(test, server_class, check):
     adapters(test, server_class, check, prompt)
     released(test, check)
     for command in (("serve", "runs/nano", "--listen", "127.0.0.1:0"), ("score", "--checkpoint", "runs/nano"), ("sample", "--checkpoint", "runs/nano", "--prompt", "a", "--max_new_tokens", "1")):
-        for mp, says in (("f16", 'unknown type "f16"; use f32, bfloat16 or int8'), ("p=bf16", "parameters are always f32")):
+        for mp, says in (("f16", 'unknown type "f16"; use f32, bfloat16, int8 or bf16_tc16'), ("p=bf16", "parameters are always f32")):
             done = subprocess.run([test.ostro, *command, "--mp", mp], cwd=test.folder, input="", capture_output=True, text=True, timeout=120, check=False)
             check(done.returncode == 2 and f"--mp {mp}: " in done.stderr and says in done.stderr, f"{command} --mp {mp}: {done.returncode} {done.stderr}")
 

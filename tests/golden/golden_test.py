@@ -1,10 +1,10 @@
-"""Six runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
+"""Seven runs whose hashes are kept in hashes.json, on every instruction set that this machine has.
 
 The runs differ from each other in as many options as possible. Their text comes from a fixed generator, so the hash
 covers tokenizer, token store, data order, initial weights, arithmetic and chain. A hash that moves means another
 numerics version or a fixed bug: say so in the commit that writes it with --update.
 
-A sampled run (tests/suite/seed.py) takes one config of the six through the interpreter. Of the emulated instruction
+A sampled run (tests/suite/seed.py) takes one config of the seven through the interpreter. Of the emulated instruction
 sets (--isas) it leaves to the program without emulation (--native) those that it can use.
 
   python3 tests/golden/golden_test.py --ostro build/release/ostro/cli/ostro [--update | --isas NAME... --native PROGRAM]
@@ -54,6 +54,12 @@ CONFIGS = {
         "trainer.mp": "p=f32,c=int8,a=int8", "model.type": "decoder", "model.seq_len": 150, "model.attention_sink": True,
         "model.sliding_window": 70, "model.layer_pattern": ["sliding", "full"], "model.attn_logit_softcapping": 20.0,
         "data.block_cross_document_attention": True, "numerics.leaf_examples": 3, "trainer.seed": 13,
+    },
+    # The rule of tensor cores, of experts beside a shared one too, with feature leaves; contractions end inside a group.
+    "bf16_tc16": {
+        "trainer.mp": "p=f32,c=bf16_tc16", "model.type": "qwen2_moe", "model.num_experts": 3, "model.num_experts_per_tok": 2,
+        "model.shared_intermediate_dim": 24, "model.hidden_dim": 36, "model.num_heads": 3, "model.num_kv_heads": 1, "model.seq_len": 77,
+        "numerics.leaves": {"mlp": 2}, "numerics.leaf_examples": 3, "trainer.seed": 14,
     },
     # Integer products of experts, some with more rows than a block, beside a shared expert and a dense first layer.
     "int8_experts": {

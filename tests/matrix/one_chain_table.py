@@ -5,6 +5,7 @@ Keys are dotted. Precisions are written out, because a chain covers the text of 
 ABSENT = "absent"  # instead of a value: a key of the base that these configurations do not have
 F32, BF16, INT8 = {"trainer.mp": "f32"}, {"trainer.mp": "p=f32,c=bfloat16"}, {"trainer.mp": "p=f32,c=int8"}
 ALL_INT8 = {"trainer.mp": "p=f32,c=int8,a=int8"}  # products of attention, too
+TC16 = {"trainer.mp": "p=f32,c=bf16_tc16"}  # the rule of tensor cores
 
 # Families, with the options by which a small model shows what is theirs; each in bf16 and in int8. Those without experts:
 WINDOW = {"sliding_window": 7}
@@ -73,6 +74,10 @@ OTHERS = {
     "bf16, LoRA, cut at leaves": {**BF16, **LORA, **CUT},
     "bf16, DPO": {**BF16, **PAIRS},
     "bf16, muon": {**BF16, "optimizer.type": "muon"},
+    "bf16_tc16, tied, cut at leaves": {**TC16, **TIED, **CUT},
+    "bf16_tc16, LoRA": {**TC16, **LORA},
+    "bf16_tc16, experts, cut at leaves": {**TC16, "model.type": "qwen2_moe", "model.num_experts": 4, "model.shared_intermediate_dim": 12,
+                                          "numerics.leaves": {"mlp": 2, "pos": 2}},
     "int8, tied": {**INT8, **TIED},
     "int8, cut at leaves": {**INT8, **CUT},
     "int8, tied, qk norm, cut at leaves": {**INT8, **TIED, **CUT, "model.type": "qwen3"},

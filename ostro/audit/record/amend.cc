@@ -369,8 +369,8 @@ Status check_amend(const train::TrainConfig& before, const train::TrainConfig& a
   RETURN_IF_ERROR(check_added_components(before, after, step));
   if (train::numerics_options(before) != train::numerics_options(after))
     return invalid_argument(fmt::format(
-        "options that no amend can change: trainer.mp is {} there and {} here (the genesis says whether "
-        "products are of integers)",
+        "options that no amend can change: trainer.mp is {} there and {} here (the genesis says how "
+        "products are computed)",
         before.trainer.mp, after.trainer.mp));
   ASSIGN_OR_RETURN(const train::TrainConfig honest, continue_with(before, after, step));
   if (const auto early = chain::object_differences(train::canonical_text(honest), here); !early.empty())

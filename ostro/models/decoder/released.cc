@@ -29,7 +29,9 @@ Array rounded(const Array& x) { return cast(x, DType::bf16); }
 double multiplier(double value) { return numerics::to_f32(numerics::to_bf16(static_cast<float>(value))); }
 
 void check_compute(const nn::Embedding& embedding) {
-  if (nn::read_dtype(embedding.weight) == DType::bf16 && !embedding.integers) return;
+  if (nn::read_dtype(embedding.weight) == DType::bf16 && !embedding.integers &&
+      embedding.rule == ProductRule::kN7)
+    return;
   trace_fail(
       "model.rounding is released: that program computes in bf16; set trainer.mp: p=f32,c=bfloat16, or "
       "import with --dtype bf16 or int8",

@@ -119,7 +119,7 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
        "--model.activation_function: model.activation_function: expected one of silu | gelu | gelu_new | "
        "relu"},
       {{"trainer.mp", "p=bf16,c=bf16"}, "trainer.mp: p=bf16 in \"p=bf16,c=bf16\": parameters are always f32"},
-      {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32, bfloat16 or int8"},
+      {{"trainer.mp", "c=f16"}, "trainer.mp: unknown type \"f16\"; use f32, bfloat16, int8 or bf16_tc16"},
       {{"trainer.mp", "x=f32"}, "trainer.mp: \"x=f32\" in \"x=f32\" is not understood"},
       {{"trainer.tracker", "[{type: mlflow}]"},
        "--trainer.tracker:1: trainer.tracker[0].type: unknown type \"mlflow\"; known: json, tensorboard, "
@@ -136,7 +136,8 @@ TEST_CASE("what makes no sense is refused with both values and the fix") {
       {{"optimizer.type", "lyon"}, "--optimizer.type: optimizer.type: unknown type \"lyon\""},
       {{"numerics.leaves", "{mpl: 2}"}, "numerics.leaves.mpl: the model has no such axis to cut"},
       {{"numerics.leaves", "{kv_heads: 3}"}, "numerics.leaves.kv_heads: 3 is more than the axis has: 2"},
-      {{"trainer.mp", "p=f32,c=int4"}, "trainer.mp: unknown type \"int4\"; use f32, bfloat16 or int8"},
+      {{"trainer.mp", "p=f32,c=int4"},
+       "trainer.mp: unknown type \"int4\"; use f32, bfloat16, int8 or bf16_tc16"},
       {{"trainer.mp", "c=int8,a=bf16"},
        "trainer.mp: a=bf16 in \"c=int8,a=bf16\": attention computes in the type of c; write a=int8"},
       {{"trainer.mp", "p=int8"}, "trainer.mp: p=int8 in \"p=int8\": parameters are always f32"},
@@ -197,7 +198,11 @@ TEST_CASE("precision is read from its string") {
   CHECK(parse_precision("p=f32,c=int8,a=int8").value() == MixedPrecision(Compute::kInt8, true));
   CHECK(parse_precision("c=bf16,attention=int8").value() == MixedPrecision(Compute::kBf16, true));
   CHECK(parse_precision("c=int8").value() != MixedPrecision(Compute::kInt8, true));
-  CHECK(all_precisions().size() == 6);
+  CHECK(parse_precision("p=f32,c=bf16_tc16").value() == Compute::kBf16Tc16);
+  CHECK(precision_word(parse_precision("bf16_tc16").value()) == "bf16_tc16");
+  CHECK(!parse_precision("p=bf16_tc16").ok());
+  CHECK(!parse_precision("c=f32,a=bf16_tc16").ok());
+  CHECK(all_precisions().size() == 8);
   for (const MixedPrecision& precision : all_precisions())
     CHECK(parse_precision(precision_word(precision)).value() == precision);
   CHECK(!parse_precision("p=int8").ok());

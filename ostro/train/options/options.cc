@@ -40,7 +40,9 @@ Result<Compute> parse_compute(const std::string& name) {
   if (name == "f32" || name == "float32") return Compute::kF32;
   if (name == "bf16" || name == "bfloat16") return Compute::kBf16;
   if (name == "int8") return Compute::kInt8;
-  return option_error("trainer.mp", fmt::format("unknown type \"{}\"; use f32, bfloat16 or int8", name));
+  if (name == "bf16_tc16") return Compute::kBf16Tc16;
+  return option_error("trainer.mp",
+                      fmt::format("unknown type \"{}\"; use f32, bfloat16, int8 or bf16_tc16", name));
 }
 
 Status check_at_least(int64_t least, const char* key, int64_t value) {
@@ -74,9 +76,10 @@ Result<MixedPrecision> parse_precision(const std::string& text) {
                                       "products of integers, else leave it out",
                                       part, text));
     if (type != Compute::kF32 && (is_param || is_output))
-      return option_error("trainer.mp",
-                          fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16 or int8",
-                                      part, text, is_param ? "parameters are" : "the head's result is"));
+      return option_error(
+          "trainer.mp", fmt::format("{} in \"{}\": {} always f32; only c (compute) may be bfloat16, int8 or "
+                                    "bf16_tc16",
+                                    part, text, is_param ? "parameters are" : "the head's result is"));
     if (is_attention)
       out.integer_attention = true;
     else if (!is_param && !is_output)
@@ -88,14 +91,15 @@ Result<MixedPrecision> parse_precision(const std::string& text) {
 std::string precision_word(const MixedPrecision& precision) {
   const char* type = precision.compute == Compute::kF32    ? "f32"
                      : precision.compute == Compute::kBf16 ? "bf16"
-                                                           : "int8";
+                     : precision.compute == Compute::kInt8 ? "int8"
+                                                           : "bf16_tc16";
   return precision.integer_attention ? fmt::format("c={},a=int8", type) : type;
 }
 
 std::vector<MixedPrecision> all_precisions() {
   std::vector<MixedPrecision> all;
   for (const bool attention : {false, true})
-    for (const Compute compute : {Compute::kF32, Compute::kBf16, Compute::kInt8})
+    for (const Compute compute : {Compute::kF32, Compute::kBf16, Compute::kInt8, Compute::kBf16Tc16})
       all.emplace_back(compute, attention);
   return all;
 }
@@ -136,10 +140,11 @@ void TrainerOptions::visit_options(config::OptionTable& t) {
   t.add(&seed, "seed", Effect::kBits, "", "seed of initial weights and data order")
       .fixed("initial weights and the order of the data were drawn from it");
   t.add(&mp, "mp", Effect::kBits, "",
-        "mixed precision: the type of compute, f32, bfloat16 or int8, alone or as c= after p=f32; parameters "
-        "(p=) and the head's result (o=) are always f32; with int8 the products of linear layers and of the "
-        "head are of integers, embedding, attention and norms are those of bfloat16; with a=int8 behind c= "
-        "the products of attention are of integers, too")
+        "mixed precision: the type of compute, f32, bfloat16, int8 or bf16_tc16, alone or as c= after p=f32; "
+        "parameters (p=) and the head's result (o=) are always f32; with int8 the products of linear layers "
+        "and of the head are of integers, with bf16_tc16 those of bfloat16, summed by the rule of Hopper's "
+        "tensor cores; embedding, attention and norms are those of bfloat16; with a=int8 behind c= the "
+        "products of attention are of integers, too")
       .other("f32");
   t.add(&device, "device", Effect::kPlan, "", runtime::kDeviceHelp).other("auto");
   t.add(&train_batch_size, "train_batch_size", Effect::kBits, "sequences",

@@ -14,8 +14,9 @@
 namespace ostro::train {
 
 // The type in which matrix products are computed. kInt8: integers for linear layers and the head (numerics.md
-// N20), bf16 for everything else.
-enum class Compute { kF32, kBf16, kInt8 };
+// N20), bf16 for everything else. kBf16Tc16: bf16, with the products of linear layers and the head summed by
+// the rule of tensor cores (N23).
+enum class Compute { kF32, kBf16, kInt8, kBf16Tc16 };
 
 // What trainer.mp says. A type alone converts to it.
 struct MixedPrecision {
@@ -31,7 +32,7 @@ struct MixedPrecision {
 // kInvalidArgument for anything else, also for another type of the parameters or of the head's output than
 // f32.
 Result<MixedPrecision> parse_precision(const std::string& text);
-// The shortest text for it: "f32", "bf16", "int8", or "c=int8,a=int8" and the like.
+// The shortest text for it: "f32", "bf16", "int8", "bf16_tc16", or "c=int8,a=int8" and the like.
 std::string precision_word(const MixedPrecision& precision);
 // All that there are.
 std::vector<MixedPrecision> all_precisions();

@@ -397,12 +397,15 @@ nn::Precision precision(const TrainConfig& config) {
   const MixedPrecision mp = parse_precision(config.trainer.mp).value();
   nn::Precision out(compute_dtype(config), mp.compute == Compute::kInt8 ? ir::kInt8Block : 0);
   if (mp.integer_attention) out.attention_slices = ir::kInt8Slices;
+  if (mp.compute == Compute::kBf16Tc16) out.rule = ProductRule::kTc16;
   return out;
 }
 
 std::string numerics_options(const TrainConfig& config) {
   static_assert(ir::kInt8Block == 256, "the block that kIntegerProducts names");
   const nn::Precision mp = precision(config);
+  if (mp.rule == ProductRule::kTc16)
+    return mp.attention_slices > 0 ? chain::kTensorRuleAndIntegers : chain::kTensorRule;
   if (mp.attention_slices > 0)
     return mp.int8_block > 0 ? chain::kIntegersEverywhere : chain::kIntegerAttention;
   return mp.int8_block > 0 ? chain::kIntegerProducts : "{}";

@@ -100,6 +100,39 @@ TEST_CASE("only the leaf program of integer products takes draws, and only its g
             .leaf.param_names.back() == "loss_mask");
 }
 
+TEST_CASE("bf16_tc16 is a rule of every product of the model outside attention, forward and backward") {
+  TrainConfig c = tiny_llama();
+  c.trainer.mp = "p=f32,c=bf16_tc16";
+  check_ok(c.resolve());
+  CHECK(precision(c).rule == ProductRule::kTc16);
+  CHECK(precision(c).dtype == ir::DType::bf16);
+  CHECK(numerics_options(c) == R"({"products":"bf16_tc16"})");
+  const auto texts = [](const TrainConfig& config) {
+    const auto model = config.model_options().functions(7, precision(config));
+    return std::pair(ir::print(make_programs(config, model).value().leaf),
+                     ir::print(make_eval_program(config, model)));
+  };
+  const auto count = [](const std::string& text, const std::string& word) {
+    size_t n = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+    return n;
+  };
+  // qkv, o, gate_up, down and the head: one product forward, two backward.
+  const auto [leaf, eval] = texts(c);
+  CHECK(count(leaf, "\"tc16\"") == 15);
+  CHECK(count(eval, "\"tc16\"") == 5);
+  CHECK(count(leaf, " dot") == 15);
+  // Without the rule it is the program of bf16.
+  TrainConfig plain = c;
+  plain.trainer.mp = "p=f32,c=bfloat16";
+  CHECK(numerics_options(plain) == "{}");
+  const auto without = texts(plain);
+  CHECK(count(without.first, "tc16") == 0);
+  CHECK(count(without.first, " dot") == 15);
+  c.trainer.mp = "c=bf16_tc16,a=int8";
+  CHECK(numerics_options(c) == R"({"attention":"int8","products":"bf16_tc16"})");
+}
+
 TEST_CASE("attention on integers is an attribute of its ops alone, in training and in evaluation") {
   TrainConfig c = tiny_llama();
   c.trainer.mp = "p=f32,c=int8,a=int8";
