@@ -17,7 +17,7 @@ struct RuledLayer {
   OSTRO_FIELDS(linear, table, moe)
 };
 
-const Axis kIn{"embed", 6}, kExperts{"experts", 3};
+const Axis kEmbedAxis{"embed", 6}, kThreeExperts{"experts", 3};
 
 // A layer of these arrays: a linear one with an adapter, a tied table, a mixture with a shared part and its
 // gate.
@@ -39,17 +39,17 @@ RuledLayer ruled_layer(const Arrays& a) {
 std::pair<int, int> products_of(const Precision& precision) {
   const Axis pair{"gate_up", 2}, mlp{"mlp", 4}, rank{"rank", 2};
   const auto f32 = [](std::vector<Axis> axes) { return Shape{DType::f32, std::move(axes)}; };
-  const std::vector<Shape> params = {f32({{"pos", 3}, kIn}),
-                                     f32({kIn, {"out", 5}}),
-                                     f32({kIn, rank}),
+  const std::vector<Shape> params = {f32({{"pos", 3}, kEmbedAxis}),
+                                     f32({kEmbedAxis, {"out", 5}}),
+                                     f32({kEmbedAxis, rank}),
                                      f32({rank, {"out", 5}}),
-                                     f32({{"vocab", 7}, kIn}),
-                                     f32({kIn, kExperts}),
-                                     f32({kExperts, kIn, pair, mlp}),
-                                     f32({kExperts, mlp, kIn}),
-                                     f32({kIn, pair, mlp}),
-                                     f32({mlp, kIn}),
-                                     f32({kIn})};
+                                     f32({{"vocab", 7}, kEmbedAxis}),
+                                     f32({kEmbedAxis, kThreeExperts}),
+                                     f32({kThreeExperts, kEmbedAxis, pair, mlp}),
+                                     f32({kThreeExperts, mlp, kEmbedAxis}),
+                                     f32({kEmbedAxis, pair, mlp}),
+                                     f32({mlp, kEmbedAxis}),
+                                     f32({kEmbedAxis})};
   const ir::Program p = trace_program("layer", params, [&](const Arrays& a) {
     const RuledLayer layer = compute(ruled_layer(a), precision);
     const Array y = layer.moe(a[0], [](const Array& g) { return cast(g, DType::f32); }).y;
@@ -86,9 +86,10 @@ TEST_CASE("inner values of experts that are not rounded have no rule of tensor c
   Precision precision(DType::bf16);
   precision.rule = ProductRule::kTc16;
   const Axis pair{"gate_up", 2}, mlp{"mlp", 4};
-  const std::vector<Shape> params = {Shape{DType::f32, {{"pos", 3}, kIn}}, Shape{DType::f32, {kIn, kExperts}},
-                                     Shape{DType::f32, {kExperts, kIn, pair, mlp}},
-                                     Shape{DType::f32, {kExperts, mlp, kIn}}};
+  const std::vector<Shape> params = {Shape{DType::f32, {{"pos", 3}, kEmbedAxis}},
+                                     Shape{DType::f32, {kEmbedAxis, kThreeExperts}},
+                                     Shape{DType::f32, {kThreeExperts, kEmbedAxis, pair, mlp}},
+                                     Shape{DType::f32, {kThreeExperts, mlp, kEmbedAxis}}};
   CHECK_THROWS_WITH_AS(
       trace_program("layer", params,
                     [&](const Arrays& a) {

@@ -52,7 +52,7 @@ class Tc16Step {
   void put_infinity(bool negative) { (negative ? minus_infinity_ : plus_infinity_) = true; }
   static float rounded(int64_t sum, int unit);
 
-  std::array<Addend, kTc16Group + 1> addends_;
+  std::array<Addend, kTc16Group + 1> addends_ = {};
   size_t count_ = 0;
   bool nan_ = false, plus_infinity_ = false, minus_infinity_ = false;
 };
