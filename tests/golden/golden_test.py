@@ -58,7 +58,7 @@ CONFIGS = {
     # The rule of tensor cores, of experts beside a shared one too, with feature leaves; contractions end inside a group.
     "bf16_tc16": {
         "trainer.mp": "p=f32,c=bf16_tc16", "model.type": "qwen2_moe", "model.num_experts": 3, "model.num_experts_per_tok": 2,
-        "model.shared_intermediate_dim": 24, "model.hidden_dim": 36, "model.num_heads": 3, "model.num_kv_heads": 1, "model.seq_len": 77,
+        "model.shared_intermediate_dim": 24, "model.hidden_dim": 36, "model.num_heads": 3, "model.num_kv_heads": 1, "model.seq_len": 53,
         "numerics.leaves": {"mlp": 2}, "numerics.leaf_examples": 3, "trainer.seed": 14,
     },
     # Integer products of experts, some with more rows than a block, beside a shared expert and a dense first layer.
