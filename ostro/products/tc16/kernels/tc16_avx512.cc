@@ -1,4 +1,7 @@
 // Products by the rule of tensor cores (docs/spec/numerics.md, N23) on AVX-512: tiles of 4 x 32.
+
+// gcc 12 takes the undefined source of an unmasked intrinsic for a variable without a value.
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 
 #include "ostro/products/tc16/kernels/tc16_tile.inc.h"
