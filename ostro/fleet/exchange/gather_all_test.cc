@@ -45,7 +45,7 @@ TEST_CASE("every worker has the messages of all, by rank, whatever their number 
   }
 }
 
-TEST_CASE("nobody leaves a barrier before all are there; a worker sends a byte in each of log2 rounds") {
+TEST_CASE("no worker leaves a barrier before all are there; a worker sends a byte in each of log2 rounds") {
   for (int64_t workers = 1; workers <= kMostWorkers; ++workers) {
     std::atomic<int64_t> there = 0;
     const Status status = dist::run_workers({{{"data", workers}}}, [&](runtime::Collectives& c) -> Status {
@@ -69,7 +69,7 @@ TEST_CASE("control that must fail: a barrier with one round too few lets a worke
   std::atomic<bool> early = false;
   const Status status = dist::run_workers({{{"data", kWorkers}}}, [&](runtime::Collectives& c) -> Status {
     const std::vector<int64_t> receivers = barrier_receivers(kWorkers, c.rank());
-    // Worker 0 comes last of all, as soon as another has left: nobody who waits for it leaves before.
+    // Worker 0 comes last of all, as soon as another has left; those that wait for it do not leave before.
     if (c.rank() == 0)
       while (!early) std::this_thread::yield();
     ++there;
