@@ -182,11 +182,9 @@ std::string audit_line(const KeptCheckpoints& kept, int64_t steps, int64_t state
 std::string device_text(const train::MemoryNeed& need, const runtime::Memory& memory) {
   return fmt::format(
       "{:.2f} MiB to be allocated on {} at the peak of a run: {:.2f} MiB of state, {:.2f} of gradients, "
-      "{:.2f} "
-      "of programs, {:.2f} of batches, results and evaluation. {:.2f} MiB of state more while a checkpoint "
-      "is "
-      "copied beside steps, where there is room. Compiled programs are not counted; {:.0f} MiB are left for "
-      "them",
+      "{:.2f} of programs, {:.2f} of batches, results and evaluation. {:.2f} MiB of state more while a "
+      "checkpoint is copied beside steps, where there is room. Compiled programs are not counted; {:.0f} "
+      "MiB are left for them",
       mib(need.total()), memory.name(), mib(need.state), mib(need.gradients), mib(need.arenas),
       mib(need.beside), mib(need.state), mib(need.code));
 }
