@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 _LONGEST_LINE = 2000  # characters
@@ -70,11 +71,35 @@ def _words(spec, address, folder):
     return [spec["program"], "worker", "--coordinator", spec["coordinator"], "--bind", address, "--config", config, *spec["words"]]
 
 
-def _write_keys(path, text):
-    """Whoever reads the file meanwhile sees the keys before or these."""
-    with open(os.open(path + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(path + ".tmp", path)
+class _Keys:
+    """The credentials file of the process: it has no name in any folder, so it ends with this process, however that ends. `path` is where this user's
+    processes open it. Whoever opens it meanwhile has the keys before or the new ones."""
+
+    def __init__(self, text):
+        self._lock = threading.Lock()  # renew comes on another thread than run
+        self._number = self._file_of(text)
+        self.path = f"/proc/{os.getpid()}/fd/{self._number}"
+
+    def _file_of(self, text):
+        in_memory = "/dev/shm"
+        with tempfile.TemporaryFile(dir=in_memory if os.access(in_memory, os.W_OK) else None) as file:
+            file.write(text.encode())
+            file.flush()
+            return os.dup(file.fileno())
+
+    def renew(self, text):
+        with self._lock:
+            if self._number is None:
+                return
+            new = self._file_of(text)
+            os.dup2(new, self._number, inheritable=False)
+            os.close(new)
+
+    def close(self):
+        with self._lock:
+            if self._number is not None:
+                os.close(self._number)
+                self._number = None
 
 
 class Place:
@@ -83,7 +108,7 @@ class Place:
 
     def __init__(self):
         self._process = None
-        self._keys = None  # the file of its keys for an object store
+        self._keys = None  # _Keys: its keys for an object store
         self._raylet = os.getppid()
 
     def _check_raylet(self):
@@ -105,9 +130,8 @@ class Place:
         with tempfile.TemporaryDirectory(prefix="ostro-") as folder:
             try:
                 if keys is not None:
-                    self._keys = os.path.join(folder, "credentials")
-                    _write_keys(self._keys, keys)
-                    variables = variables | {"AWS_SHARED_CREDENTIALS_FILE": self._keys}
+                    self._keys = _Keys(keys)
+                    variables = variables | {"AWS_SHARED_CREDENTIALS_FILE": self._keys.path}
                 self._process = self._start(_words(spec, address, folder), spec, variables)
             except OSError as error:
                 yield ("failed", f"{spec['program']}: {error.strerror}")
@@ -130,8 +154,7 @@ class Place:
                 self._check_raylet()
                 time.sleep(0.01)
             if self._keys is not None:
-                os.unlink(self._keys)  # who gets the next word may end this actor before it has left the folder
-                self._keys = None
+                self._keys.close()
             yield ("exit", self._process.returncode)
 
     def _start(self, words, spec, variables):
@@ -153,11 +176,10 @@ class Place:
 
     def renew(self, keys):
         """Puts other keys into the file, which the process reads again when a server says that those it has have expired."""
-        path = self._keys
         try:
-            if path is not None and self._process is not None and self._process.poll() is None:
-                _write_keys(path, keys)
-        except OSError as error:  # the process has ended, and the folder is gone; or its disk is full, and it has the keys before
+            if self._keys is not None:
+                self._keys.renew(keys)
+        except OSError as error:  # memory or the disk is full: the process has the keys before
             print(f"keys were not renewed: {error}", flush=True)
 
     def signal(self, number):

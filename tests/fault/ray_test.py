@@ -191,6 +191,8 @@ def check_keys(launch, file):
             variables = dict(line.split("=", 1) for line in pathlib.Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in line)
             path = pathlib.Path(variables["AWS_SHARED_CREDENTIALS_FILE"])
             check(path != file and path.stat().st_mode & 0o77 == 0 and path.parent.stat().st_mode & 0o77 == 0, f"{path} is open to others")
+            # No folder has its name, so that it ends with its actor, also with one that is killed.
+            check(os.readlink(path).endswith(" (deleted)"), f"{path} is {os.readlink(path)}")
             found.append(path.read_text())
         return found
 
