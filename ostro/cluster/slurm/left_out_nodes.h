@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "ostro/base/error.h"
+
 namespace ostro::cluster {
 
 class LeftOutNodes {
@@ -40,5 +42,9 @@ class LeftOutNodes {
 // The nodes that words of sbatch leave out themselves (--exclude, -x), as they were typed; "": none. A list
 // on sbatch's command line takes the place of that in its script, so it must have them, too.
 std::string excluded_by(const std::string& options);
+
+// Checks that excluded_by finds what sbatch would leave out: kInvalidArgument, with the word of `options` and
+// the fix, for a beginning of --exclude, and for a list with quotes, a backslash or a slash (a file's path).
+Status check_excluded(const std::string& options);
 
 }  // namespace ostro::cluster

@@ -26,7 +26,13 @@ SlurmPlaces::SlurmPlaces(const SlurmLimits& limits)
       nodes_(limits.left_out_after, limits.left_out_for),
       places_(static_cast<size_t>(limits.count)) {}
 
-std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue) {
+// A job that runs already has done so for an unknown time.
+void SlurmPlaces::take(Place& place, const SlurmJob& job, Clock::time_point now) {
+  place.job = job.id, place.state = job.state, place.nodes = job.nodes;
+  if (fate_of(job.state) == SlurmFate::kRuns) place.runs_since = now;
+}
+
+std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue, Clock::time_point now) {
   std::vector<std::string> extra;
   size_t place = 0;
   // Those that run come first: they have a part of the state.
@@ -37,7 +43,7 @@ std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue) 
         extra.push_back(job.id);
         continue;
       }
-      places_[place].job = job.id, places_[place].state = job.state, places_[place].nodes = job.nodes;
+      take(places_[place], job, now);
       listed_ = true;
       ++place;
     }
@@ -45,7 +51,8 @@ std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue) 
 }
 
 // sbatch may fail, as with a timeout, although Slurm has taken the job.
-void SlurmPlaces::adopt_unknown(const std::vector<SlurmJob>& queue, std::vector<std::string>& lines) {
+void SlurmPlaces::adopt_unknown(const std::vector<SlurmJob>& queue, Clock::time_point now,
+                                std::vector<std::string>& lines) {
   for (const SlurmJob& job : queue) {
     if (!is_alive(fate_of(job.state)) || is_ending(job)) continue;
     if (std::any_of(places_.begin(), places_.end(), [&](const Place& p) { return p.job == job.id; }))
@@ -53,7 +60,7 @@ void SlurmPlaces::adopt_unknown(const std::vector<SlurmJob>& queue, std::vector<
     const auto place = std::find_if(places_.begin(), places_.end(),
                                     [](const Place& p) { return p.job.empty() && !p.cancelled; });
     if (place == places_.end()) return;
-    place->job = job.id, place->state = job.state, place->nodes = job.nodes;
+    take(*place, job, now);
     place->again.reset();
     listed_ = true;
     lines.push_back(fmt::format("job {} of this run, of which sbatch told nothing, takes a place", job.id));
@@ -67,7 +74,7 @@ std::vector<std::string> SlurmPlaces::look(const std::vector<SlurmJob>& queue, i
   progress_ = progress;
   for (Place& place : places_)
     if (!place.job.empty()) look_at(place, queue, now, lines);
-  adopt_unknown(queue, lines);
+  adopt_unknown(queue, now, lines);
   try_again(now, lines);
   if (!hopeless_ && replaced_ > limits_.replacements_without_progress * limits_.count)
     hopeless_ = fmt::format("{} jobs were replaced already while no step was done", replaced_ - 1);
@@ -106,6 +113,8 @@ void SlurmPlaces::look_at(Place& place, const std::vector<SlurmJob>& queue, Cloc
   listed_ = true;
   const SlurmJob& job = *found;
   const SlurmFate fate = fate_of(job.state);
+  // One that fails between two looks has a node also. What a requeued job names is where it was.
+  if (fate != SlurmFate::kWaits && !job.nodes.empty()) place.nodes = job.nodes;
   if (!is_alive(fate)) return ended(place, job, fate, now, lines);
   const bool ran = !place.state.empty() && fate_of(place.state) == SlurmFate::kRuns;
   if (fate == SlurmFate::kWaits && ran)
@@ -118,7 +127,7 @@ void SlurmPlaces::look_at(Place& place, const std::vector<SlurmJob>& queue, Cloc
   if (fate == SlurmFate::kRuns && !ran) place.runs_since = now;
   place.told_reason = fate == SlurmFate::kWaits ? job.reason : "";
   place.state = job.state;
-  if (!job.nodes.empty()) place.nodes = job.nodes;
+  if (fate == SlurmFate::kWaits) place.nodes.clear(), place.runs_since.reset();
 }
 
 // The queue does not list a job that it has never listed.

@@ -38,7 +38,7 @@ class SlurmPlaces {
 
   // Takes jobs of an earlier launcher that wait or run into free places. Returns those for which there is
   // none. Jobs that are ending already are left alone.
-  std::vector<std::string> adopt(const std::vector<SlurmJob>& queue);
+  std::vector<std::string> adopt(const std::vector<SlurmJob>& queue, Clock::time_point now);
   // Compares the places with the queue. `progress` grows when the run does. Returns what has changed, as
   // lines for the log. A job that the queue has forgotten counts as one that was taken away. Jobs of the
   // queue that no place has, since sbatch did not tell their numbers, take free places.
@@ -81,7 +81,9 @@ class SlurmPlaces {
   void look_at(Place& place, const std::vector<SlurmJob>& queue, Clock::time_point now,
                std::vector<std::string>& lines);
   void missed(Place& place, Clock::time_point now, std::vector<std::string>& lines);
-  void adopt_unknown(const std::vector<SlurmJob>& queue, std::vector<std::string>& lines);
+  void adopt_unknown(const std::vector<SlurmJob>& queue, Clock::time_point now,
+                     std::vector<std::string>& lines);
+  static void take(Place& place, const SlurmJob& job, Clock::time_point now);
   void ended(Place& place, const SlurmJob& job, SlurmFate fate, Clock::time_point now,
              std::vector<std::string>& lines);
   void failed(Place& place, Clock::time_point now);

@@ -30,7 +30,7 @@ class Jobs {
   Result<int> run() {
     ASSIGN_OR_RETURN(const auto found, run_.queue->jobs());
     begun_ = true;
-    const auto extra = places_.adopt(found);
+    const auto extra = places_.adopt(found, Clock::now());
     if (const auto alive = places_.alive(); !alive.empty())
       log_info(fmt::format("{} job{} of this run {} in the queue already", alive.size(),
                            alive.size() == 1 ? "" : "s", alive.size() == 1 ? "is" : "are"));

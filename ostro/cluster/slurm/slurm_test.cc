@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -181,6 +182,54 @@ TEST_CASE("a node on which jobs fail in a row is left out by the next ones, and 
   CHECK(excluded_by("--exclude=n[1-3] -N 1") == "n[1-3]");
   CHECK(excluded_by("--exclude c") == "c");
   CHECK(excluded_by("--exclusive --mem=2G").empty());
+  for (const char* good :
+       {"--mem=1G -x a,b --time 1", "--exclude=n[1-3]", "--exclude c", "--exclusive --export-file=a/b"})
+    CHECK(check_excluded(good).ok());
+  for (const auto& [options, says] : {std::pair("--mem=1G --exclud n1", "--exclud may stand for --exclude"),
+                                      {"--exclude=\"n1,n2\"", "--exclude=\"n1,n2\" has quotes"},
+                                      {"'-x' n1", "n1 has quotes"},
+                                      {"-x './bad nodes'", "'./bad has quotes"},
+                                      {"-x ./bad", "./bad is the path of a file"},
+                                      {"--exclude=/etc/bad", "--exclude=/etc/bad is the path of a file"}}) {
+    const Status status = check_excluded(options);
+    REQUIRE(!status.ok());
+    CHECK_MESSAGE(status.error().message().find(says) != std::string::npos, status.error().message());
+  }
+}
+
+TEST_CASE(
+    "a node is left out also when no look at the queue has seen its jobs run; a requeued job has none") {
+  QueueOfPlaces q(
+      {.least = 1, .count = 2, .rest = seconds(5), .left_out_after = 2, .left_out_for = seconds(90)});
+  q.submit();
+  q.set(1, "RUNNING", "n1");
+  CHECK(q.set(2, "FAILED", "n2").back().find("job 2 on n2 ended with an error") == 0);
+  q.now += seconds(15);
+  CHECK(q.submit() == 1);
+  CHECK(q.set(3, "FAILED", "n2").back() ==
+        "the next jobs leave out n2, where 2 in a row have failed, for 90 s");
+  CHECK(q.places.left_out(q.now) == SlurmLines{"n2"});
+  // Job 1 is requeued, and fails elsewhere soon after, though it lived long before: its first node is not
+  // blamed.
+  q.now += seconds(61);
+  q.set(1, "PENDING");
+  q.jobs[0].nodes.clear();
+  CHECK(q.set(1, "FAILED").back().find("job 1 ended with an error") == 0);
+  for (const char* node : {"n3", "n1"}) {
+    q.now += seconds(30);
+    q.submit();
+    q.set(static_cast<size_t>(q.last), "FAILED", node);
+  }
+  CHECK(std::ranges::count(q.places.left_out(q.now), "n1") == 0);
+  // A job that was taken over has run for a while, too.
+  for (const int lived : {61, 59}) {
+    SlurmPlaces places({.least = 1, .count = 1, .left_out_after = 2});
+    places.adopt({{"1", "RUNNING", "", "n1"}}, q.now);
+    places.look({{"1", "FAILED", "", "n1"}}, 1, q.now + seconds(9));
+    places.look({{"2", "RUNNING", "", "n1"}}, 1, q.now + seconds(9));
+    places.look({{"2", "FAILED", "", "n1"}}, 1, q.now + seconds(9 + lived));
+    CHECK(places.left_out(q.now + seconds(9 + lived)).size() == (lived < 60 ? 1 : 0));
+  }
 }
 
 TEST_CASE("a job that the queue never lists is no job that was taken away") {
@@ -230,7 +279,8 @@ TEST_CASE("jobs of an earlier launcher take places, those that run first") {
                       {"4", "FAILED", "", "n1"},
                       {"5", "RUNNING", "", "n2"},
                       {"7", "COMPLETING", "", "n3"},
-                      {"6", "PENDING", "", ""}}) == SlurmLines{"6"});
+                      {"6", "PENDING", "", ""}},
+                     SlurmPlaces::Clock::now()) == SlurmLines{"6"});
   CHECK(places.alive() == SlurmLines{"5", "3"});
   CHECK(places.waiting() == SlurmLines{"3"});
   CHECK(places.due(SlurmPlaces::Clock::now()).empty());
