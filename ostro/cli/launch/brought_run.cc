@@ -23,7 +23,7 @@ namespace ostro::cli {
 namespace {
 
 constexpr int64_t kMostBringMebibytes = 1024 * 1024;
-constexpr const char *kProgram = "bin/ostro", *kLibraries = "lib", *kWork = "work";
+constexpr const char *kProgram = "bin/ostro", *kLibraries = "lib", *kWork = cluster::kWorkOfCopy;
 // What a tokenizer reads beside its own file.
 constexpr const char* kBesideTokenizer[] = {"tokenizer.json",
                                             "tokenizer.model",
@@ -55,6 +55,7 @@ class Packer {
       copy_.elsewhere.push_back(*from);
     }
     if (auto& notice = config.trainer.notice_file) *notice = io::absolute_path(*notice);
+    if (auto& scratch = config.trainer.scratch_dir) *scratch = io::absolute_path(*scratch);
     if (is_local(config.trainer.log_dir)) config.trainer.log_dir = io::absolute_path(config.trainer.log_dir);
     BuildProgressLine line;
     ASSIGN_OR_RETURN(const data::BuildSettings settings, build_settings(line));

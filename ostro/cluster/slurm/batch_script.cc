@@ -137,7 +137,7 @@ std::string slurm_worker_script(const SlurmWorker& worker) {
 asked=
 trap 'asked=1' TERM
 cd {folder} || exit 1
-{slice}file={file}
+{slice}{touch}file={file}
 threads=${{SLURM_CPUS_PER_TASK:-$(($(nproc) / {workers}))}}; [ "$threads" -ge 1 ] || threads=1
 lost=0
 while :; do
@@ -161,6 +161,9 @@ while :; do
 done
 )",
       fmt::arg("folder", shell_word(worker.folder)), fmt::arg("slice", slice_lines(worker.slices)),
+      fmt::arg("touch", worker.touched.empty()
+                            ? ""
+                            : fmt::format("touch -c {} 2>/dev/null\n", shell_word(worker.touched))),
       fmt::arg("workers", worker.workers), fmt::arg("file", shell_word(slurm_environment_file(worker))),
       fmt::arg("program", shell_word(worker.program)), fmt::arg("words", words),
       fmt::arg("interrupted", worker.if_interrupted), fmt::arg("left", worker.if_left),

@@ -28,7 +28,8 @@ struct SlurmWorker {
   bool requeue = false;            // Slurm starts a job again that it took away
   int64_t grace = 120;             // seconds from SIGTERM to the job's limit of time; 0: no signal
   std::string options;             // further ones of sbatch, as typed
-  std::string slices;              // what names the slice of a worker: a word of kSlurmSlices; "": nothing
+  std::string touched;  // a file that each start touches, so that the folder counts as in use; or ""
+  std::string slices;   // what names the slice of a worker: a word of kSlurmSlices; "": nothing
   // The exit statuses of a worker that was stopped with the run, that has left, and that lost its place.
   int if_interrupted = 0, if_left = 0, if_lost = 0;
 };

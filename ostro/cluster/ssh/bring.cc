@@ -57,10 +57,10 @@ class Carrier {
                       rest_, here));
     RETURN_IF_ERROR(expect("folder", kShort));
     out_.folder = rest_;
-    RETURN_IF_ERROR(remote_.send(copy_.list() + "\n"));
+    RETURN_IF_ERROR(remote_.send(copy_.list() + "\n", stop_));
     std::string elsewhere;
     for (const std::string& path : copy_.elsewhere) elsewhere += path + "\n";
-    RETURN_IF_ERROR(remote_.send(elsewhere + "\n"));
+    RETURN_IF_ERROR(remote_.send(elsewhere + "\n", stop_));
     RETURN_IF_ERROR(next(kShort));
     std::string lacks;
     while (word_ == "lacks") {
@@ -75,7 +75,8 @@ class Carrier {
     RETURN_IF_ERROR(is("free"));
     std::istringstream(rest_) >> free_;
     RETURN_IF_ERROR(next(kLong));
-    if (word_ != "there") RETURN_IF_ERROR(send_needed());
+    out_.was_there = word_ == "there";
+    if (!out_.was_there) RETURN_IF_ERROR(send_needed());
     RETURN_IF_ERROR(next(kLong));
     while (word_ == "removed") {
       ++out_.removed;
@@ -139,15 +140,16 @@ class Carrier {
     for (const BroughtFile* file : files) RETURN_IF_ERROR(send_file(*file, written));
     const size_t end = written + 2 * kTarBlock;
     RETURN_IF_ERROR(
-        remote_.send(std::string((end + kTarRecord - 1) / kTarRecord * kTarRecord - written, '\0')));
+        remote_.send(std::string((end + kTarRecord - 1) / kTarRecord * kTarRecord - written, '\0'), stop_));
     remote_.end_input();
     return {};
   }
 
   // Errors of sending: what the other machine says counts, if it says something.
   Status send(std::string_view bytes) {
-    const Status done = remote_.send(bytes);
+    const Status done = remote_.send(bytes, stop_);
     if (done.ok()) return sent_(static_cast<int64_t>(bytes.size())), Status();
+    if (done.error().code() == ErrorCode::kBusy) return done;
     RETURN_IF_ERROR(next(std::chrono::seconds(1)));
     return done;
   }

@@ -3,8 +3,10 @@
 //
 // A copy is a folder that is named by the SHA-256 of its list, below the folder of all copies. A file that an
 // older copy there has already, with the same SHA-256, is linked. Others come as a tar file on standard
-// input; each is compared with its SHA-256 before it gets its name, by a rename. The list gets its own last:
-// a copy without it is none. Of older copies, which no process there runs, the newest are kept.
+// input; each is compared with its SHA-256. The copy gets its name when it is whole, by a rename. Of older
+// copies the newest are kept, and those that are in use: a process there runs them, or their list was touched
+// in the last days, as workers do that begin in one (remote_command.h), maybe on another machine with the
+// same home folder.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +22,11 @@ namespace ostro::cluster {
 
 // How many copies stay on a machine, the newest ones.
 inline constexpr int kKeptCopies = 3;
+// For how many days a copy counts as in use after its list was touched.
+inline constexpr int kDaysOfCopy = 7;
+// The folder of a copy in which workers run, which is there also when no file is in it; and its list, seen
+// from that folder.
+inline constexpr const char *kWorkOfCopy = "work", *kListOfCopy = "../list";
 // A file of a copy is smaller than this: tar has 11 octal digits for its size.
 inline constexpr int64_t kMostOfBroughtFile = int64_t{1} << 33;
 
@@ -50,10 +57,11 @@ Status check_copy(const BroughtCopy& copy);
 std::string bring_script(const BroughtCopy& copy, const std::string& nonce);
 
 struct Arrival {
-  std::string folder;   // of the copy there
-  int64_t files = 0;    // that were sent
-  int64_t bytes = 0;    // of them
-  int64_t removed = 0;  // older copies
+  std::string folder;      // of the copy there
+  int64_t files = 0;       // that were sent
+  int64_t bytes = 0;       // of them
+  int64_t removed = 0;     // older copies
+  bool was_there = false;  // the copy, whole
 };
 
 // Talks with bring_script on the other machine. `sent` is told of bytes that were sent, now and then; `stop`

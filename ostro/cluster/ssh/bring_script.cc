@@ -13,7 +13,10 @@ namespace {
 constexpr size_t kDigitsOfCopy = 16;
 
 // It says lines: machine, folder, lacks (for each path), free, then there, or need with the numbers of files;
-// at the end done. Or else error or wrong, and ends. A lost connection ends its input, and then it.
+// at the end done. Or else error or wrong, and ends. A lost connection ends its input, and then it. A copy
+// gets its name when it is whole, and loses it before it is removed; one that is there is mended in its
+// place, since workers may run in it. Where another call has made the same copy meanwhile, mv puts this one
+// into that.
 constexpr const char* kTake = R"sh(
 umask 077
 LC_ALL=C; export LC_ALL
@@ -22,7 +25,7 @@ fail() { say "error $(printf '%s' "$*" | tr '\n' ' ')"; exit 1; }
 lines() { while IFS= read -r line; do [ -n "$line" ] || return 0; printf '%s\n' "$line"; done; return 1; }
 in_use() {
   for exe in /proc/[0-9]*/exe; do case $(readlink "$exe" 2>/dev/null) in "$base/$1/"*) return 0;; esac; done
-  return 1
+  [ -z "$(find "$1/list" -mtime +$days 2>/dev/null)" ]
 }
 say "machine $(uname -s -m)"
 for tool in tar sha256sum df; do command -v $tool >/dev/null || fail "there is no program $tool; install it"; done
@@ -60,23 +63,29 @@ else
   while IFS= read -r line; do sum=${line%% *}; printf '%s  parts/%s\n' "$sum" "$sum"; done < "$new/list" > "$new/sums"
   wrong=$(cd "$new" && sha256sum -c sums 2>/dev/null | grep -v ': OK$' | head -n 1)
   if [ -n "$wrong" ]; then wrong=${wrong#parts/}; say "wrong ${wrong%%:*}"; exit 1; fi
+  copy=$id; [ -e "$id" ] || copy=$new/copy
   while IFS= read -r line; do
-    sum=${line%% *}; name=${line#*  }; folder=$id/$name
+    sum=${line%% *}; name=${line#*  }; folder=$copy/$name
     problem=$(mkdir -p "${folder%/*}" 2>&1) || fail "$problem"
+    ! cmp -s "$new/parts/$sum" "$copy/$name" || continue
     rm -f "$new/one"
     ln "$new/parts/$sum" "$new/one" 2>/dev/null || problem=$(cp -p "$new/parts/$sum" "$new/one" 2>&1) || fail "$problem"
-    problem=$(mv -f "$new/one" "$id/$name" 2>&1) || fail "$problem"
+    problem=$(mv -f "$new/one" "$copy/$name" 2>&1) || fail "$problem"
   done < "$new/list"
-  problem=$(mv -f "$new/list" "$id/list" 2>&1) || fail "$problem"
+  problem=$(mv -f "$new/list" "$copy/list" 2>&1) || fail "$problem"
+  [ "$copy" = "$id" ] || problem=$(mv "$copy" "$id" 2>&1) || fail "$problem"
+  rm -rf "$id/copy"
 fi
+problem=$(mkdir -p "$id/$work" 2>&1) || fail "$problem"
 problem=$("$id/$program" --version 2>&1 </dev/null) || fail "$id/$program does not run there: $problem"
 touch "$id/list"
 number=0
 for list in $(ls -1t ????????????????/list 2>/dev/null); do
   number=$((number + 1)); old=${list%/list}
   [ $number -gt $kept ] && [ "$old" != "$id" ] || continue
-  in_use "$old" || { rm -rf "$old" && say "removed $old"; }
+  in_use "$old" || { mv "$old" ".old-$nonce-$old" && rm -rf ".old-$nonce-$old" && say "removed $old"; }
 done
+rm -rf .old-*
 find . -maxdepth 1 -name '.new-*' -mtime +0 -exec rm -rf {} + 2>/dev/null
 say done)sh";
 
@@ -110,9 +119,10 @@ Status check_copy(const BroughtCopy& copy) {
 }
 
 std::string bring_script(const BroughtCopy& copy, const std::string& nonce) {
-  return "exec sh -c " + shell_word(fmt::format("base={}\nid={}\nnonce={}\nprogram={}\nkept={}{}",
-                                                home_word(copy.folder), io::base_name(copy.place()), nonce,
-                                                shell_word(copy.program), kKeptCopies, kTake));
+  return "exec sh -c " +
+         shell_word(fmt::format("base={}\nid={}\nnonce={}\nprogram={}\nwork={}\nkept={}\ndays={}{}",
+                                home_word(copy.folder), io::base_name(copy.place()), nonce,
+                                shell_word(copy.program), kWorkOfCopy, kKeptCopies, kDaysOfCopy - 1, kTake));
 }
 
 }  // namespace ostro::cluster

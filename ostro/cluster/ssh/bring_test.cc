@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -93,15 +94,75 @@ TEST_CASE("a copy arrives once; of another one only what is new is sent, and the
   REQUIRE_MESSAGE(mended.ok(), mended.error().message());
   CHECK(mended->files == 1);
   CHECK(other.read(arrived->folder + "/work/a b/data.txt") == "some text\n");
-  int64_t removed = 0;
+  // Those that another machine with this home folder may use stay, too, for some days.
+  const auto aged = [&](const Arrival& copy, int days) {
+    stdfs::last_write_time(copy.folder + "/list",
+                           stdfs::file_time_type::clock::now() - std::chrono::hours(24 * days + 1));
+  };
+  aged(*again, kDaysOfCopy - 1);
   for (const char* data : {"2", "3", "4"}) {
     const auto next = other.take(copy_with(data));
     REQUIRE_MESSAGE(next.ok(), next.error().message());
     CHECK(next->files == 1);
-    removed += next->removed;
+    CHECK(next->removed == 0);
   }
-  CHECK(removed == 1);
+  CHECK(other.names().size() == kKeptCopies + 1);
+  aged(*again, kDaysOfCopy);
+  const auto last = other.take(copy_with("4"));
+  REQUIRE_MESSAGE(last.ok(), last.error().message());
+  CHECK(last->removed == 1);
+  CHECK(last->was_there);
+  CHECK(!stdfs::exists(again->folder));
   CHECK(other.names().size() == kKeptCopies);
+}
+
+TEST_CASE("a copy without data has the folder in which workers run; what was half removed goes") {
+  OtherHome other;
+  BroughtCopy copy = copy_with("");
+  copy.files.resize(1);
+  stdfs::create_directories(other.home + "/copies of it/.old-n-0123456789abcdef/bin");
+  for (const bool there : {false, true}) {
+    const auto arrived = other.take(copy);
+    REQUIRE_MESSAGE(arrived.ok(), arrived.error().message());
+    CHECK(arrived->was_there == there);
+    CHECK(stdfs::is_directory(arrived->folder + "/" + kWorkOfCopy));
+    CHECK(stdfs::exists(arrived->folder + "/" + kWorkOfCopy + "/" + kListOfCopy));
+    CHECK(other.names().size() == 1);
+    stdfs::remove(arrived->folder + "/" + kWorkOfCopy);
+  }
+}
+
+TEST_CASE("a copy whose making ends before it is whole has no name") {
+  OtherHome other;
+  const BroughtCopy copy = copy_with("x");
+  stdfs::create_directories(other.home + "/tools");
+  // The disk is full when the copy is made of its parts.
+  for (const char* tool : {"ln", "cp"}) {
+    std::ofstream(other.home + "/tools/" + tool) << "#!/bin/sh\necho full >&2; exit 1\n";
+    stdfs::permissions(other.home + "/tools/" + tool, stdfs::perms::owner_all);
+  }
+  const auto failed =
+      other.take(copy, fmt::format("export PATH={}:\"$PATH\"; cat", shell_word(other.home + "/tools")));
+  REQUIRE(!failed.ok());
+  CHECK_MESSAGE(failed.error().message().find("full") != std::string::npos, failed.error().message());
+  CHECK(other.names().empty());
+}
+
+TEST_CASE("a machine that takes nothing is waited for as long as is said, or until it is not wanted") {
+  const std::string much(size_t{1} << 20, 'x');
+  auto stalled = LineProcess::start({"sleep", "1000"});
+  REQUIRE(stalled.ok());
+  const Status late = stalled->send(much, {}, std::chrono::milliseconds(50));
+  REQUIRE(!late.ok());
+  CHECK_MESSAGE(late.error().message().find("takes nothing for") == 0, late.error().message());
+  const Status unwanted = stalled->send(much, [] { return true; });
+  REQUIRE(!unwanted.ok());
+  CHECK(unwanted.error().code() == ErrorCode::kBusy);
+  auto takes = LineProcess::start({"wc", "-c"});
+  REQUIRE(takes.ok());
+  CHECK(takes->send(much, [] { return false; }).ok());
+  takes->end_input();
+  CHECK(takes->answer(std::chrono::seconds(60), {}).value() == std::to_string(much.size()));
 }
 
 TEST_CASE("a file that arrives with other bytes is refused, and nothing of it stays") {

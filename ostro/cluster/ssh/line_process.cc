@@ -21,6 +21,7 @@ namespace ostro::cluster {
 namespace {
 
 constexpr size_t kMostOfAnswer = size_t{1} << 20, kMostOfErrors = 4096;
+constexpr std::chrono::milliseconds kLookAtStop{200};
 
 struct LinePipe {
   Socket read, write;
@@ -74,6 +75,7 @@ Result<LineProcess> LineProcess::start(const std::vector<std::string>& words) {
     process.process_ = -1;
     return io_error(fmt::format("{}: {}", words[0], std::strerror(failed)));
   }
+  ::fcntl(in.write.fd(), F_SETFL, O_NONBLOCK);
   process.in_ = std::move(in.write), process.out_ = std::move(out.read),
   process.errors_ = std::move(errors.read);
   return process;
@@ -97,17 +99,27 @@ Error LineProcess::gone(const std::string& what) const {
 
 Status LineProcess::ask(const std::string& line) { return send(line + "\n"); }
 
-Status LineProcess::send(std::string_view bytes) {
-  size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t count = ::write(in_.fd(), bytes.data() + written, bytes.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    written += static_cast<size_t>(count);
+Status LineProcess::send(std::string_view bytes, const std::function<bool()>& stop,
+                         std::chrono::milliseconds patience) {
+  auto until = deadline_after(patience);
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(in_.fd(), bytes.data(), bytes.size());
+    if (count > 0) {
+      bytes.remove_prefix(static_cast<size_t>(count));
+      until = deadline_after(patience);
+    } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+      hear_out();
+      return gone("has ended");
+    } else if (stop && stop()) {
+      return busy("was not waited for");
+    } else if (Clock::now() >= until) {
+      return gone(fmt::format("takes nothing for {} s", patience.count() / 1000));
+    } else {
+      pollfd in{in_.fd(), POLLOUT, 0};
+      (void)::poll(&in, 1, poll_milliseconds(std::min(until, deadline_after(kLookAtStop))));
+    }
   }
-  if (written == bytes.size()) return {};
-  hear_out();
-  return gone("has ended");
+  return {};
 }
 
 void LineProcess::hear_out() {
@@ -127,7 +139,6 @@ bool LineProcess::read(Clock::time_point until) {
 
 Result<std::string> LineProcess::answer(std::chrono::milliseconds patience,
                                         const std::function<bool()>& stop) {
-  constexpr std::chrono::milliseconds kLook{200};
   const auto until = deadline_after(patience);
   bool open = true;
   while (true) {
@@ -143,7 +154,7 @@ Result<std::string> LineProcess::answer(std::chrono::milliseconds patience,
     }
     if (Clock::now() >= until) return gone(fmt::format("gave no answer in {} s", patience.count() / 1000));
     if (stop && stop()) return gone("was not waited for");
-    open = read(std::min(until, deadline_after(kLook)));
+    open = read(std::min(until, deadline_after(kLookAtStop)));
   }
 }
 

@@ -18,6 +18,9 @@ namespace ostro::cluster {
 
 class LineProcess {
  public:
+  // How long a program may take none of the bytes that it is sent.
+  static constexpr std::chrono::seconds kTakesNothing{60};
+
   // Starts words[0], found on PATH. Error: kIo, when no process can be made.
   static Result<LineProcess> start(const std::vector<std::string>& words);
   // Closes its input, and ends it when it does not end by itself within a second.
@@ -25,10 +28,12 @@ class LineProcess {
   LineProcess(LineProcess&& other) noexcept { *this = std::move(other); }
   LineProcess& operator=(LineProcess&& other) noexcept;
 
-  // Writes a line; it must not have a line feed. Error: kIo, when the program has ended.
+  // Writes a line; it must not have a line feed. Errors: those of send.
   Status ask(const std::string& line);
-  // Writes bytes, and waits until the program takes them. Error: the same.
-  Status send(std::string_view bytes);
+  // Writes bytes, and waits until the program takes them. Errors: kIo, when the program has ended, or has
+  // taken nothing for `patience`; kBusy, when `stop` says true meanwhile.
+  Status send(std::string_view bytes, const std::function<bool()>& stop = {},
+              std::chrono::milliseconds patience = kTakesNothing);
   // Nothing more is written.
   void end_input() { in_.close(); }
   // The next line of the program. Errors: kIo, with what the program wrote to standard error, when it has

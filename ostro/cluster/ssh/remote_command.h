@@ -19,11 +19,14 @@
 namespace ostro::cluster {
 
 struct RemoteWorker {
-  std::string folder;              // where it runs; as home_word takes it
-  std::string program;             // ostro on that machine
-  int port = 0;                    // of the coordinator
-  std::string address;             // of the coordinator; "": the one from which ssh came
-  int64_t workers = 1;             // on that machine; they share its cores unless OSTRO_THREADS is set
+  std::string folder;   // where it runs; as home_word takes it
+  std::string program;  // ostro on that machine
+  int port = 0;         // of the coordinator
+  std::string address;  // of the coordinator; "": the one from which ssh came
+  int64_t workers = 1;  // on that machine; they share its cores unless OSTRO_THREADS is set
+  // A file that is touched when the worker starts, and at each line that comes after the variables, so that
+  // others see that the folder is in use; seen from the folder, "": none.
+  std::string touched;
   int if_killed = 1;               // the script's exit status when the worker was killed
   std::vector<std::string> words;  // further arguments of `ostro worker`
 };

@@ -121,6 +121,27 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
   CHECK(remote.read("words").find("\n[fd00::7]:4711\n") != std::string::npos);
 }
 
+TEST_CASE("the list of a copy is touched when a worker starts, and when its launcher says that it runs") {
+  Remote remote("trap '' TERM; echo $$ > pid; while [ ! -e over ]; do sleep 0.01; done; exit 3\n");
+  remote.worker.touched = "list";
+  const std::string list = shell_word(remote.folder + "/list");
+  const auto old = [&](const std::string& file) {
+    return fmt::format("find {} -mtime +1 > {}", list, shell_word(remote.folder + "/" + file));
+  };
+  const std::string age = "touch -d 2000-01-01 " + list;
+  REQUIRE(std::system(age.c_str()) == 0);
+  CHECK(remote.run(fmt::format("{}; {}; {}; {}; echo; while [ -n \"$(find {} -mtime +1)\" ]; do sleep 0.05; "
+                               "done; touch {}",
+                               remote.written("pid"), old("first"), age, old("aged"), list,
+                               shell_word(remote.folder + "/over"))) == 3);
+  CHECK(remote.read("first").empty());
+  CHECK(!remote.read("aged").empty());
+  remote.worker.touched = "none";
+  std::filesystem::remove(remote.folder + "/pid");
+  CHECK(remote.run(remote.written("pid")) == 3);
+  CHECK(!std::filesystem::exists(remote.folder + "/none"));
+}
+
 TEST_CASE("a worker that was killed has lost its place; one whose connection ends is asked to end") {
   Remote killed("trap '' TERM; echo $$ > pid; kill -KILL $$\n");
   killed.worker.if_killed = 76;
