@@ -84,19 +84,29 @@ class Launcher {
   }
 
   Result<int> run() {
-    for (Place& place : places_) RETURN_IF_ERROR(start(place));
+    for (Place& place : places_) {
+      if (!ready(place))
+        place.again = Clock::now();
+      else
+        RETURN_IF_ERROR(start(place));
+    }
     while (running() > 0 || (!over_ && !stopping() && waiting())) {
       for (Place& place : places_) {
         if (place.pid > 0) {
           int status = 0;
           const pid_t pid = ::waitpid(place.pid, &status, WNOHANG);
           hear(place);
-          if (pid == place.pid) RETURN_IF_ERROR(ended(place, status));
-        } else if (place.again && Clock::now() >= *place.again && !over_ && !stopping()) {
+          if (pid == place.pid)
+            RETURN_IF_ERROR(ended(place, status));
+          else
+            feed(place);
+        } else if (place.again && Clock::now() >= *place.again && !over_ && !stopping() && ready(place)) {
           RETURN_IF_ERROR(start(place));
         }
       }
       if (workers_.look) workers_.look();
+      if (workers_.mended)
+        for (const size_t machine : workers_.mended()) mended(machine);
       end_hopeless();
       press();
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -119,7 +129,7 @@ class Launcher {
     pid_t pid = 0;  // 0: none runs
     Socket input;   // the end that this process holds of the worker's standard input
     Overheard said;
-    Clock::time_point started;
+    Clock::time_point started, fed;
     bool went = false;                       // the last one left as it was asked to, or stopped with the job
     int failures = 0;                        // in a row, of workers that ended with an error
     int corrupt = 0;                         // workers that ended with kExitCorrupt
@@ -136,6 +146,23 @@ class Launcher {
     return std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.went; });
   }
   bool stopping() const { return workers_.stopping && workers_.stopping(); }
+  bool ready(const Place& place) const { return !workers_.ready || workers_.ready(place.machine); }
+
+  void mended(size_t machine) {
+    failures_[machine] = corrupt_[machine];
+    for (Place& place : places_) {
+      if (place.machine != machine) continue;
+      place.failures = place.corrupt;
+      if (place.again && !place.went) place.again = Clock::now();
+    }
+  }
+
+  void feed(Place& place) const {
+    if (!workers_.line_feed_every || place.input.fd() < 0) return;
+    if (Clock::now() - place.fed < *workers_.line_feed_every) return;
+    place.fed = Clock::now();
+    (void)!::write(place.input.fd(), "\n", 1);  // where that fails, the worker has ended
+  }
 
   // Whether command[0] is another file than `program` by now.
   bool replaced() const {
@@ -206,7 +233,7 @@ class Launcher {
     }
     if (pid < 0) return Error(ErrorCode::kIo, fmt::format("cannot start a worker: {}", std::strerror(errno)));
     place.pid = pid;
-    place.started = Clock::now();
+    place.started = place.fed = Clock::now();
     place.went = false;
     place.again.reset();
     return Status();
@@ -285,8 +312,9 @@ class Launcher {
       if (running() == 0) finish(code);
       return;
     }
-    if (Clock::now() - place.started > workers_.lived)
-      place.failures = place.corrupt, failures_[place.machine] = corrupt_[place.machine];
+    const bool lived = Clock::now() - place.started > workers_.lived;
+    if (lived) place.failures = place.corrupt, failures_[place.machine] = corrupt_[place.machine];
+    if (!lived && workers_.failed) workers_.failed(place.machine);
     if (code == kExitCorrupt) ++place.corrupt, ++corrupt_[place.machine];
     ++place.failures;
     const bool progress = workers_.progress && workers_.progress() > 0;

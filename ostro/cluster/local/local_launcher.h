@@ -61,6 +61,15 @@ struct LocalWorkers {
   std::vector<size_t> machines;
   int64_t left_out_after = 0;
   std::chrono::milliseconds left_out_for{600'000};
+  // Whether a worker may start on the machine now; one that may not waits. Called as often as `look`.
+  std::function<bool(size_t machine)> ready;
+  // Called when a worker that did not live for `lived` has failed by itself there.
+  std::function<void(size_t machine)> failed;
+  // Returns the machines that have got what they lacked since the last call: failures there are counted anew,
+  // and places that rest are tried at once. Called as often as `look`.
+  std::function<std::vector<size_t>()> mended;
+  // So often a line feed is written to the standard input of a worker that has `input`; nothing: never.
+  std::optional<std::chrono::milliseconds> line_feed_every;
   // How long after a worker has left (kExitLeft) another is tried in its place; nothing: none is.
   std::optional<std::chrono::milliseconds> back_after;
   // A folder in which the standard error of the workers is kept, beside passing it on: worker-PLACE.log

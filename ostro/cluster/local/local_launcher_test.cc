@@ -2,6 +2,7 @@
 #include "ostro/cluster/local/local_launcher.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -151,6 +152,39 @@ exit 3)",
   patient.workers.progress = [] { return 1; };
   CHECK(patient.run() == 0);
   CHECK(patient.log.find("left out") == std::string::npos);
+}
+
+TEST_CASE("a machine that lacks something waits for it, and is tried at once when it has got it") {
+  Shells shells(R"(
+[ "$1" = other ] && { while [ ! -e end ]; do sleep 0.01; done; exit 0; }
+[ -e has ] && { touch end; exit 77; }
+exit 3)",
+                2, 1);
+  shells.workers.more = {{"sh", "lacks"}, {"sh", "other"}};
+  shells.workers.machines = {0, 1};
+  shells.workers.left_out_after = 1;
+  shells.workers.left_out_for = std::chrono::hours(1);
+  int asked = 0, failed = 0;
+  shells.workers.ready = [&](size_t machine) { return machine == 1 || failed > 0 || ++asked > 3; };
+  shells.workers.failed = [&](size_t machine) { failed += machine == 0 ? 1 : 100; };
+  shells.workers.mended = [&]() -> std::vector<size_t> {
+    if (failed != 1 || std::filesystem::exists(shells.folder + "/has")) return {};
+    std::ofstream(shells.folder + "/has") << "";
+    return {0};
+  };
+  CHECK(shells.run() == 0);
+  CHECK(asked == 4);
+  CHECK(failed == 1);
+  CHECK_MESSAGE(shells.log.find("the machine is left out after 1 failures") != std::string::npos, shells.log);
+}
+
+TEST_CASE("a worker is told by line feeds that its launcher runs") {
+  const auto before = ::signal(SIGPIPE, SIG_IGN);
+  Shells shells("read -r first; read -r second && read -r third && exit 0", 1, 1);
+  shells.workers.input = "x\n";
+  shells.workers.line_feed_every = milliseconds(10);
+  CHECK(shells.run() == 0);
+  ::signal(SIGPIPE, before);
 }
 
 TEST_CASE("a machine whose workers are found corrupt is left out, however long they ran") {
