@@ -164,7 +164,7 @@ def check_bring(place, options, expected):
 
     def brought_workers():
         # The words of a worker do not have the run's name: it is in the configuration.
-        found = set()
+        found = {}
         for entry in pathlib.Path("/proc").iterdir():
             try:
                 exe, cwd = os.readlink(entry / "exe"), os.readlink(entry / "cwd")
@@ -172,7 +172,7 @@ def check_bring(place, options, expected):
             except OSError:
                 continue
             if worker and exe.startswith(str(here / "homes")):
-                found.add((exe.removeprefix(str(here / "homes") + "/").split("/")[0], exe.split("/bin/")[0] + "/work" == cwd))
+                found[exe.removeprefix(str(here / "homes") + "/").split("/")[0], exe.split("/bin/")[0] + "/work" == cwd] = int(entry.name)
         return found
 
     # The negative control: what is flipped on the way is found, and the run does not begin.
@@ -186,14 +186,25 @@ def check_bring(place, options, expected):
     gate.at(20)
     process = start("brought")
     wait_for(lambda: steps_of(place, "brought") > 5 and len(brought_workers()) == 2)
-    check(brought_workers() == {("127.0.0.1", True), ("127.0.0.2", True)}, f"the workers are {brought_workers()}")
+    check(set(brought_workers()) == {("127.0.0.1", True), ("127.0.0.2", True)}, f"the workers are {brought_workers()}")
     process.send_signal(signal.SIGTERM)
     gate.open()
     out = process.communicate(timeout=300)[0]
     check(process.returncode == 75, f"stopped: exit code {process.returncode}\n{out}")
     check("127.0.0.1 has all of" in out and "were copied to" in out and "of 127.0.0.2" in out, f"what was copied is not said:\n{out}")
-    out = ended(start("brought"), "brought")
-    check("were copied to" not in out and "127.0.0.1 has all of" in out and "127.0.0.2 has all of" in out, f"the same command copied again:\n{out}")
+    # The same command copies nothing. But a machine that loses its copy, and with it a worker, gets another.
+    now = steps_of(place, "brought")
+    gate.at(now + 20)
+    process = start("brought")
+    wait_for(lambda: steps_of(place, "brought") > now + 5 and len(brought_workers()) == 2)
+    lost = brought_workers()["127.0.0.2", True]
+    shutil.rmtree(here / "homes" / "127.0.0.2" / ".cache")
+    os.kill(lost, signal.SIGKILL)
+    wait_for(lambda: ("127.0.0.2", True) in brought_workers())
+    gate.open()
+    out = ended(process, "brought")
+    check(out.count("were copied to") == 1 and "127.0.0.1 has all of" in out and "127.0.0.2 has all of" in out, f"the same command copied again:\n{out}")
+    check("were copied to" in out.split("lost its place", 1)[-1], f"what was lost was not brought again:\n{out}")
     for more, says in ((["--program", "x"], "leave out --program and --folder"), (["--bring_mib", "0"], "--bring_mib: 0 is not a number from 1")):
         process = start("bring-errors", more)
         out = process.communicate(timeout=60)[0]

@@ -1,6 +1,7 @@
 // BringToHosts: brings a copy (cluster/ssh/bring.h) to the machines of a launcher, to several at a time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -26,15 +27,33 @@ class BringToHosts {
   BringToHosts(const BringToHosts&) = delete;
   BringToHosts& operator=(const BringToHosts&) = delete;
 
-  // Tries each machine once, and says in the log what came of it. Returns which have the copy.
-  std::vector<bool> all(Progress& progress);
-  // Tries those without the copy again, from time to time, in a thread of its own.
-  void keep_trying();
+  // Tries each machine, and says in the log what came of it. Returns which have the copy, as soon as each was
+  // tried once, or those that have it are `enough` and the others were waited for for a minute more. Machines
+  // without the copy are tried again and again after that, by threads of this object.
+  std::vector<bool> all(Progress& progress, const std::function<bool(const std::vector<bool>&)>& enough);
+  // Whether a worker can be tried there: the machine has the copy, or could not be given it just now.
+  bool ready(size_t host);
+  // The machine may have lost its copy: it is looked at at once, and is not ready until then.
+  void look_again(size_t host);
+  // The machines to which a copy was brought since the last call; not those that had it already.
+  std::vector<size_t> take_brought();
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct Host {
+    bool has = false, tried = false, busy = false;  // tried: since the beginning, or look_again
+    Clock::time_point next;                         // when it is tried, if it has no copy
+    std::string error;                              // the last one
+  };
+
+  // Tries machines whose time has come until the end.
+  void work();
+  // The machine to be tried next, if its time has come; else the time at which to look again is in `until`.
+  Host* due(Clock::time_point& until);
   // Whether the machine has the copy now; the log says it, and an error only where it is a new one.
   bool one(size_t host);
   bool stopped();
+  std::vector<bool> have() const;
 
   io::FileSystem& fs_;
   const cluster::BroughtCopy copy_;
@@ -42,12 +61,11 @@ class BringToHosts {
   const StartThere start_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
-  std::vector<bool> has_;
-  std::vector<std::string> errors_;  // the last of each machine
-  size_t tried_ = 0, next_ = 0;
+  std::vector<Host> found_;
+  std::vector<size_t> brought_;
   int64_t sent_ = 0;
   bool stop_ = false;
-  std::thread again_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace ostro::cli

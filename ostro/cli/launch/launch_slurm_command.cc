@@ -51,6 +51,7 @@ const std::set<std::string> kSlurmOwn = {
     "--nodes",  "--workers_per_node", "--sbatch", "--grace",  "--bind",     "--port",     "--program",
     "--folder", "--device",           "--jobs",   "--slices", "--failures", "--left_out", "--bring_mib"};
 constexpr int64_t kMostLeftOut = 30 * 24 * 3600;  // seconds
+constexpr std::chrono::hours kCopyTouched{1};     // how often the copy that jobs use is touched
 
 // MIN:MAX, or one number for both.
 Result<std::pair<int64_t, int64_t>> node_counts(const std::string& text) {
@@ -98,6 +99,7 @@ Status check(const SlurmCall& call) {
     return invalid_argument(
         "--bring: --dry_run copies nothing, so that its scripts would name no program; leave one out");
   RETURN_IF_ERROR(check_bring(call.bring));
+  if (call.failures > 0) RETURN_IF_ERROR(cluster::check_excluded(call.sbatch));
   return cluster::check_sbatch_options(call.sbatch);
 }
 
@@ -110,10 +112,12 @@ Status bring_beside(const SlurmCall& call, const train::TrainConfig& config, con
   BringToHosts bringer(context.fs, brought.copy, {"this machine"}, [](size_t, const std::string& script) {
     return cluster::LineProcess::start({"sh", "-c", script});
   });
-  if (!bringer.all(context.progress)[0])
+  const auto enough = [](const std::vector<bool>& has) { return has[0]; };
+  if (!bringer.all(context.progress, enough)[0])
     return io_error(
         fmt::format("--bring: nothing could be copied to {}; what was said before names why", options.to));
   worker.folder = brought.folder;
+  worker.touched = io::join_path(brought.copy.place(), "list");
   worker.program = io::join_path(brought.copy.place(), brought.copy.program);
   return {};
 }
@@ -279,7 +283,14 @@ Result<int> launch_jobs(const SlurmCall& call, const train::TrainConfig& config,
       return last_lines(fs, io::join_path(worker.directory, job + ".out"));
     };
     run.if_interrupted = cluster::kExitInterrupted;
-    run.look = [&, told = false]() mutable {
+    run.look = [&, told = false, touched = std::chrono::steady_clock::time_point()]() mutable {
+      if (const auto now = std::chrono::steady_clock::now();
+          !worker.touched.empty() && now - touched > kCopyTouched) {
+        std::error_code error;  // that the copy is gone is told by the jobs
+        std::filesystem::last_write_time(worker.touched, std::filesystem::file_time_type::clock::now(),
+                                         error);
+        touched = now;
+      }
       if (!signals.stop_requested() || std::exchange(told, true)) return;
       log_info("asking the workers to save and to end; a second signal cancels their jobs without waiting");
       coordinator->stop_run();

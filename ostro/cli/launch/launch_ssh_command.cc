@@ -46,6 +46,9 @@ constexpr int64_t kMostSeconds = 30 * 24 * 3600;
 // How long after a worker has left, because its machine was to be taken away, another is tried there.
 constexpr std::chrono::seconds kBack{60};
 
+// How often a copy in which a worker runs is touched there.
+constexpr std::chrono::hours kCopyTold{24};
+
 // Which workers were silent, from the coordinator's thread to the launcher's.
 class SilentPlaces {
  public:
@@ -112,16 +115,19 @@ Result<std::unique_ptr<BringToHosts>> bring_to(const SshCall& call, const Brough
                                                   words.insert(words.end(), {"--", names[host], script});
                                                   return cluster::LineProcess::start(words);
                                                 });
-  const std::vector<bool> has = bringer->all(context.progress);
-  int64_t workers = 0;
-  for (size_t i = 0; i < hosts.size(); ++i)
-    if (has[i]) workers += static_cast<int64_t>(hosts[i].devices.size());
+  const auto workers_on = [&](const std::vector<bool>& has) {
+    int64_t workers = 0;
+    for (size_t i = 0; i < hosts.size(); ++i)
+      if (has[i]) workers += static_cast<int64_t>(hosts[i].devices.size());
+    return workers;
+  };
+  const int64_t workers = workers_on(bringer->all(
+      context.progress, [&](const std::vector<bool>& has) { return workers_on(has) >= call.min_workers; }));
   if (workers < call.min_workers)
     return io_error(fmt::format(
         "--bring: machines for {} workers have the copy, and {} workers are needed (--min_workers); what "
         "was said before names what is wrong on the others",
         workers, call.min_workers));
-  bringer->keep_trying();
   return bringer;
 }
 
@@ -131,6 +137,7 @@ Status place_workers(const SshCall& call, const std::vector<cluster::SshHost>& h
                      cluster::LocalWorkers& job) {
   cluster::RemoteWorker remote;
   remote.folder = place.folder, remote.program = place.program;
+  if (call.bring.on) remote.touched = cluster::kListOfCopy;
   remote.port = port;
   remote.if_killed = cluster::kExitLostPlace;  // another takes its place at once
   remote.address = is_any_address(call.bind) ? "" : call.bind;
@@ -181,6 +188,10 @@ Result<int> launch(const SshCall& call, const train::TrainConfig& config, const 
     words = brought.words;
     place = {brought.folder, brought.program};
     ASSIGN_OR_RETURN(bringer, bring_to(call, brought, hosts, context));
+    local.ready = [&](size_t host) { return bringer->ready(host); };
+    local.failed = [&](size_t host) { bringer->look_again(host); };
+    local.mended = [&] { return bringer->take_brought(); };
+    local.line_feed_every = kCopyTold;
   } else {
     ASSIGN_OR_RETURN(words, with_kept_config(config, worker_words(typed, kOwn, {"--bring"})));
     ASSIGN_OR_RETURN(place, worker_place(call.folder, call.program));
