@@ -49,7 +49,7 @@ class Test:
 
     def config(self, name, log_dir=f"s3://{BUCKET}/all", **changes):
         return self.w.config(name, STEPS, EVERY, trainer__log_dir=log_dir, data__cache_dir="cache",
-                             numerics__cells__embed=1, **changes)
+                             **({"numerics__cells__embed": 1} | changes))
 
     def train(self, name, **env):
         return self.w.run("train", "--config", self.config(name), env=self.env | env)
@@ -58,17 +58,17 @@ class Test:
         self.store.begin(fault)
         self.store.gates, self.store.holds = gates, holds
 
-    def whole(self, name):
+    def whole(self, name, chain=None, states=None):
         """The run has the chain of the local one, and nothing beside it is torn."""
-        files = self.store.files(f"all/{name}/")
-        check(files.get("chain.jsonl") == self.chain, f"{name}: another chain than that on a disk")
+        files, states_there = self.store.files(f"all/{name}/"), self.states if states is None else states
+        check(files.get("chain.jsonl") == (self.chain if chain is None else chain), f"{name}: another chain than that on a disk")
         check(not self.store.uploads, f"{name}: uploads were left: {self.store.uploads.keys()}")
         states = {path.split("/")[1] for path in files if path.startswith("checkpoints/")}
         torn = [state for state in states if f"checkpoints/{state}/manifest.json" not in files]
         check(not torn, f"{name}: parts of checkpoints were left: {torn}")
         saved = self.saved(files)
-        differ = [path for path in saved.keys() | self.states.keys() if saved.get(path) != self.states.get(path)]
-        check(not self.states or not differ, f"{name}: parts of checkpoints are missing or others: {differ}")
+        differ = [path for path in saved.keys() | states_there.keys() if saved.get(path) != states_there.get(path)]
+        check(not states_there or not differ, f"{name}: parts of checkpoints are missing or others: {differ}")
         check(files["lock"].startswith(b"free; last held by process "), f"{name}: the lock is held: {files['lock']}")
         return files
 
@@ -378,8 +378,9 @@ class Test:
 
     def workers(self):
         """Two processes write one checkpoint, and share nothing else; a second coordinator is refused."""
-        name = "workers"
-        config = self.config(name, trainer__scratch_dir="scratch-workers")
+        name, cells = "workers", {"numerics__cells__embed": 2}  # so that both own some
+        self.w.train(self.config("local-workers", log_dir="runs", **cells))
+        config = self.config(name, trainer__scratch_dir="scratch-workers", **cells)
         gate, there = threading.Event(), threading.Event()
 
         def gates(command, path):
@@ -397,7 +398,7 @@ class Test:
         gate.set()
         out, err = process.communicate(timeout=300)
         check(process.returncode == 0, out + err)
-        files = self.whole(name)
+        files = self.whole(name, self.w.chain("local-workers"), {})
         # Each has kept its own cells, in a place of its own.
         kept = [{str(path.relative_to(place)) for path in place.glob("step-*/**/c*") if path.is_file()}
                 for place in sorted((self.w.root / "scratch-workers").glob("*/*")) if place.is_dir()]
