@@ -279,7 +279,7 @@ Result<DryRun> dry_run(io::FileSystem& fs, runtime::Engine& engine, const train:
                      data.data_hash, data.tokenizer_hash);
   const double flops = runner->leaf_info().flops * static_cast<double>(leaves) + runner->update_info().flops;
   constexpr double kShare = 0.5;  // of the peak; models of some million parameters reach it, tiny ones less
-  const double peak = engine_peak(engine, train::compute_dtype(config));
+  const double peak = engine_peak(engine, train::precision(config));
   const double seconds = peak > 0 ? flops / (peak * kShare) : 0;
   if (peak > 0) out += time_line(config, peak, seconds);
   const int64_t steps = config.trainer.num_train_steps;

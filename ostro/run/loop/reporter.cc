@@ -35,7 +35,7 @@ Reporter::Reporter(const train::TrainConfig& config, const Environment& env, con
       directory_(run.directory()),
       console_(console),
       meters_(env.fs, run.directory()),
-      peak_(env.engine, train::compute_dtype(config)),
+      peak_(env.engine, train::precision(config)),
       peak_measured_(env.clock()) {}
 
 Result<std::unique_ptr<Reporter>> Reporter::create(const train::TrainConfig& config, const Environment& env,

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "ostro/ir/program/builder.h"
+#include "ostro/ir/program/product_rule.h"
 #include "ostro/train/programs/mfu.h"
 
 namespace ostro::run {
 namespace {
 
-constexpr int64_t kHostSize = 768;
+constexpr int64_t kHostSize = 768, kHostSizeOfTensorRule = 384;  // which takes ten times as long, or more
 constexpr int64_t kLeastDeviceSize = 256, kMostDeviceSize = 4096;
 double flops_of(int64_t size) {
   const auto n = static_cast<double>(size);
@@ -18,14 +19,15 @@ constexpr double kLongEnough = 2e-3;  // seconds, beside which the start of a ke
 
 }  // namespace
 
-EnginePeak::EnginePeak(runtime::Engine& engine, ir::DType dtype) {
+EnginePeak::EnginePeak(runtime::Engine& engine, const nn::Precision& precision) {
   if (!engine.info().is_fast) return;
   constexpr double kFirst = 0.1;
   const bool on_host = &engine.memory() == &runtime::host_memory();
-  if (!make(engine, dtype, on_host ? kHostSize : kLeastDeviceSize)) return;
+  const int64_t host_size = precision.rule == ProductRule::kTc16 ? kHostSizeOfTensorRule : kHostSize;
+  if (!make(engine, precision, on_host ? host_size : kLeastDeviceSize)) return;
   best_ = measured(on_host ? kFirst : 0);
   while (!on_host && best_ > 0 && size_ < kMostDeviceSize && flops_of(size_) < kLongEnough * best_) {
-    if (!make(engine, dtype, 2 * size_)) break;
+    if (!make(engine, precision, 2 * size_)) break;
     best_ = std::max(best_, measured(0));
   }
   if (on_host) return;
@@ -34,12 +36,16 @@ EnginePeak::EnginePeak(runtime::Engine& engine, ir::DType dtype) {
   factors_.clear();
 }
 
-bool EnginePeak::make(runtime::Engine& engine, ir::DType dtype, int64_t size) {
+bool EnginePeak::make(runtime::Engine& engine, const nn::Precision& precision, int64_t size) {
+  const ir::DType dtype = precision.dtype;
+  ir::Attrs attrs{{"over", std::vector<std::string>{"k"}},
+                  {"dtype", std::string(ir::dtype_name(ir::DType::f32))}};
+  if (precision.rule == ProductRule::kTc16) attrs.set(ir::kProductRule, std::string(ir::kTc16));
   ir::Program p;
   ir::Builder b(p.body);
   const ir::ValueId a = p.body.add_param({dtype, {{"m", size}, {"k", size}}}),
                     w = p.body.add_param({dtype, {{"k", size}, {"n", size}}});
-  p.body.results = {b.dot(a, w, {"k"})};
+  p.body.results = {b.add(ir::OpKind::dot, {a, w}, attrs)};
   auto executable = engine.compile(p);
   auto factors = runtime::all_to(
       {runtime::Buffer::zeros(p.body.shape(a)), runtime::Buffer::zeros(p.body.shape(w))}, engine.memory());
@@ -74,6 +80,8 @@ void EnginePeak::reached(double flops_per_second) {
   if (best_ > 0) best_ = std::max(best_, flops_per_second);
 }
 
-double engine_peak(runtime::Engine& engine, ir::DType dtype) { return EnginePeak(engine, dtype).value(); }
+double engine_peak(runtime::Engine& engine, const nn::Precision& precision) {
+  return EnginePeak(engine, precision).value();
+}
 
 }  // namespace ostro::run

@@ -1,5 +1,5 @@
 // EnginePeak: the highest rate, in FLOP/s, that an engine has reached in a square matrix product of one
-// dtype. On a GPU the product is as large as it must be to keep it busy.
+// precision: its dtype and its rule. On a GPU the product is as large as it must be to keep it busy.
 //
 // It is the denominator of MFU. Other programs on the machine make a measurement lower, never higher, so a
 // run measures again from time to time and keeps the highest. A device, whose memory training needs, is
@@ -9,16 +9,16 @@
 #include <memory>
 #include <vector>
 
-#include "ostro/ir/program/shape.h"
 #include "ostro/runtime/engine.h"
+#include "ostro/train/programs/programs.h"
 
 namespace ostro::run {
 
 class EnginePeak {
  public:
   // Compiles the product and measures for some 0.1 s. An engine that is not made to be fast (the interpreter)
-  // is not measured; its peak stays 0.
-  EnginePeak(runtime::Engine& engine, ir::DType dtype);
+  // is not measured; its peak stays 0. For products of integers it is the peak of bf16.
+  EnginePeak(runtime::Engine& engine, const nn::Precision& precision);
 
   double value() const { return best_; }
   // Measures again for some milliseconds; not a device.
@@ -28,7 +28,7 @@ class EnginePeak {
 
  private:
   // Makes product_ and factors_; false: the engine cannot.
-  bool make(runtime::Engine& engine, ir::DType dtype, int64_t size);
+  bool make(runtime::Engine& engine, const nn::Precision& precision, int64_t size);
   double measured(double seconds);
 
   std::unique_ptr<runtime::Executable> product_;  // null: it is not measured again
@@ -38,6 +38,6 @@ class EnginePeak {
 };
 
 // The peak, measured once.
-double engine_peak(runtime::Engine& engine, ir::DType dtype);
+double engine_peak(runtime::Engine& engine, const nn::Precision& precision);
 
 }  // namespace ostro::run

@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <tuple>
 #include <vector>
 
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/interp/engine/engine.h"
+#include "ostro/ir/program/product_rule.h"
 #include "ostro/run/report/engine_peak.h"
 
 namespace ostro::train {
@@ -56,6 +58,38 @@ TEST_CASE("a peak that was measured too low rises: measured again, or by what tr
   none.reached(1e9);
   none.measure_again();
   CHECK(none.value() == 0);
+}
+
+// Compiles nothing, and keeps the attributes of the product that it was to compile.
+class ProductSeer final : public runtime::Engine {
+ public:
+  const runtime::EngineInfo& info() const override { return info_; }
+  Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,
+                                                       const runtime::CompileOptions&) override {
+    const ir::Op& product = program.body.ops.back();
+    seen = product.attrs;
+    dtype = program.body.shape(product.operands[0]).dtype;
+    return Error(ErrorCode::kUnsupported, "compiles nothing");
+  }
+  ir::Attrs seen;
+  DType dtype = DType::f64;
+
+ private:
+  const runtime::EngineInfo info_{.name = "seer"};
+};
+
+TEST_CASE("the peak is that of the run's own product, with its rule") {
+  TrainConfig config;
+  for (const auto& [mp, dtype, rule] : {std::tuple("f32", DType::f32, false),
+                                        {"p=f32,c=bfloat16", DType::bf16, false},
+                                        {"p=f32,c=bf16_tc16", DType::bf16, true}}) {
+    CAPTURE(mp);
+    config.trainer.mp = mp;
+    ProductSeer engine;
+    CHECK(run::engine_peak(engine, precision(config)) == 0);
+    CHECK(engine.dtype == dtype);
+    CHECK(ir::is_tc16(engine.seen) == rule);
+  }
 }
 
 TEST_CASE("memory is read and its peak is no less") {
