@@ -35,8 +35,8 @@ Status tell_crew(fleet::Crew& crew, const OpenedRun& run, const std::string& rem
 
 Result<std::unique_ptr<train::LiveState>> make_state(const OpenedRun& run, const Environment& env) {
   const TimeScope compiling(TimeUse::kCompile);
-  const train::StateParts parts{env.fs,       env.engine,   run.config,
-                                run.programs, run.held_out, run.data.tokenizer->vocab_size()};
+  const train::StateParts parts{
+      env.fs, env.engine, run.config, run.programs, run.held_out, run.need, run.data.tokenizer->vocab_size()};
   if (env.make_state) return env.make_state(parts);
   ASSIGN_OR_RETURN(const std::string remat, run.config.model_options().remat());
   if (env.crew != nullptr) {

@@ -12,6 +12,7 @@
 
 #include "ostro/checkpoint/async_saver.h"
 #include "ostro/train/step/held_out_text.h"
+#include "ostro/train/step/memory_need.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::train {
@@ -88,6 +89,7 @@ struct StateParts {
   const TrainConfig& config;
   const CanonicalPrograms& programs;
   const std::optional<HeldOutText>& held_out;
+  const std::optional<MemoryNeed>& need;  // of this process; nothing: it was not planned
   int64_t vocab = 0;
 };
 

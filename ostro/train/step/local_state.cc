@@ -36,7 +36,9 @@ class LocalState final : public LiveState {
         arrays_(state_arrays(parts.programs)),
         boxes_(cell_boxes(parts.config)),
         runner_(std::move(runner)),
-        held_out_(std::move(held_out)) {}
+        held_out_(std::move(held_out)) {
+    if (parts.need) planned_ = parts.need->room();
+  }
 
   int64_t step() const override { return state_.step; }
 
@@ -66,18 +68,13 @@ class LocalState final : public LiveState {
   }
 
   Result<StepResult> advance(const BatchArrays& batch, const std::vector<float>& scalars) override {
-    stepped_ = true;
     return runner_->run(state_, batch, scalars);
   }
 
   Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
-    runtime::Memory& memory = engine_.memory();
-    // Before the first save nothing but steps has taken memory.
-    if (const runtime::MemoryUse use = memory.use(); stepped_ && beyond_ < 0 && use.peak > 0)
-      beyond_ = use.peak - use.now;
-    if (fits_beside(state_, memory, beyond_)) {
-      ASSIGN_OR_RETURN(auto bring, snapshot_beside(state_, arrays_, boxes_, memory));
+    if (planned_ && fits_beside(state_, engine_.memory(), *planned_)) {
+      ASSIGN_OR_RETURN(auto bring, snapshot_beside(state_, arrays_, boxes_, engine_.memory()));
       return saver.start(info, checkpoint::AsyncSaver::Bring(std::move(bring)));
     }
     ASSIGN_OR_RETURN(auto tensors, snapshot(state_, arrays_, boxes_));
@@ -106,8 +103,8 @@ class LocalState final : public LiveState {
   std::unique_ptr<StepRunner> runner_;
   std::optional<HeldOut> held_out_;
   State state_;
-  bool stepped_ = false;  // in this process
-  int64_t beyond_ = -1;   // bytes of a device that steps take besides the state; -1: not known
+  // Bytes of a device's memory that the run was planned to take; nothing: it was not planned.
+  std::optional<int64_t> planned_;
 };
 
 }  // namespace

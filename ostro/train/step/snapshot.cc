@@ -168,15 +168,15 @@ Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const State
   return out;
 }
 
-bool fits_beside(const State& state, const runtime::Memory& memory, int64_t beyond) {
-  const AvailableMemory room = memory.available();
-  if (beyond < 0 || room.bytes == 0) return false;
+bool fits_beside(const State& state, const runtime::Memory& memory, int64_t planned) {
   int64_t arrays = 0;
   for (const auto* list : {&state.params, &state.optimizer})
     for (const Buffer& b : *list)
       if (!b.on_host()) arrays += memory.taken(b.shape().bytes());
-  constexpr int64_t kSpare = 16;  // a part of the arrays
-  return beyond + arrays + arrays / kSpare <= room.bytes;
+  if (arrays == 0) return false;
+  constexpr int64_t kSpare = 16;  // a part of all, because a plan may be off by 5 %
+  const int64_t most = planned + arrays;
+  return most + most / kSpare - memory.use().now <= memory.available().bytes;
 }
 
 Result<std::function<Result<std::vector<checkpoint::Tensor>>()>> snapshot_beside(const State& state,

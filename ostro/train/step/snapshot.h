@@ -23,9 +23,10 @@ Result<std::vector<checkpoint::Tensor>> snapshot(const State& state, const State
                                                  const optim::Boxes& boxes);
 
 // True when the arrays can stay where they are, on a device, while steps go on: when there is room for new
-// ones beside all of them and for what steps take besides the state, `beyond`. Never where that is not known
-// (-1).
-bool fits_beside(const State& state, const runtime::Memory& memory, int64_t beyond);
+// ones beside those that are there now, and for the rest of what the run was planned to take of the memory
+// in all, `planned` bytes (MemoryNeed::room). Nothing that was in use so far tells how much that is: the
+// first step, a larger batch or an evaluation may take more.
+bool fits_beside(const State& state, const runtime::Memory& memory, int64_t planned);
 // The same tensors, copied to the host by the function that is returned, which one other thread calls once
 // while this one goes on with steps. Until an array is copied its buffer is held, so no program overwrites
 // it. The bytes are those of now. Passes the failpoint "device_copy" before each array.
