@@ -238,6 +238,22 @@ def check_planned_memory(w, m, rng):
             check(abs((total - part) * 2**20 / counted - 1) > 0.05, f"{options}: a plan without {part} MiB of {total} is not found wrong")
 
 
+def check_planned_while_copied(w, m):
+    """A checkpoint after every step: what is held for its copy comes on top of what was planned, and is no more than the state."""
+    config = w.config("copied", steps=4, every=1, model__seq_len=16, model__hidden_dim=64, model__intermediate_dim=96,
+                      model__num_layers=1, trainer__max_eval_batches=1, numerics__leaf_examples=1, numerics__cells={},
+                      trainer__train_batch_size=[[0, 2], [2, 3]])
+    words = ["train", "--config", config, "--device", "cuda"]
+    found = re.search(PLAN + r".*?([\d.]+) MiB of state more while a checkpoint is copied", w.good(*words, "--dry_run", env=m.gpu()))
+    check(found, "no plan of a run with a checkpoint after every step")
+    total, state, more = (2**20 * float(found[group]) for group in (1, 2, 6))
+    check(state == more > 0, f"{state} bytes of state, {more} more while a checkpoint is copied")
+    log = w.good(*words, env=m.gpu())
+    counted = int(re.search(r"cuda:0: at most (\d+) bytes of its memory were in use", log)[1])
+    print(f"  a checkpoint after every step: {total:.0f} bytes planned, {more:.0f} more for copies, {counted} counted")
+    check(0.95 * total < counted < 1.05 * (total + more), f"{total} and {more} bytes planned, {counted} counted")
+
+
 def check_text_that_fails(w, m, config):
     name = "texts"
     w.bad("train", "--config", config, "--trainer.id", name, "--device", "cuda", says=COMPILER["error"],
@@ -277,6 +293,7 @@ def main():
         check_cut_off(w, m, config, allocations, launches, rng)
         check_cut_off_saving(w, m, config, rng)
         check_planned_memory(w, m, rng)
+        check_planned_while_copied(w, m)
         check_workers(w, m, config)
         check_text_that_fails(w, m, config)
         check_script(w, m)
