@@ -6,6 +6,7 @@
 // FAKE_CUDA names faults, with commas between them; it is read at every call:
 //   no_device, old, stub, busy   at the start: no GPU, CUDA 11.4, the toolkit's stand-in, it is another's
 //   full:N                       the N-th request for memory, and all later ones, find none
+//   pinned:N                     requests for pinned memory of the host find none after the first N
 //   launch, launch:N             every launch, or the N-th, asks for more than the GPU has
 //   fault:N, lost:N              the N-th kernel fails when it runs; all later calls fail then
 //   kill:N                       the process is killed at the N-th launch
@@ -69,7 +70,7 @@ struct Fake {
   std::recursive_mutex mutex;
   std::map<uint64_t, size_t> blocks;
   size_t used = 0;
-  int64_t allocations = 0, launches = 0, runs = 0;
+  int64_t allocations = 0, launches = 0, runs = 0, pinned = 0;
   std::list<FakeStream> streams;
   int sticky = 0;
 
@@ -226,6 +227,7 @@ int cuMemFree_v2(uint64_t address) {
 }
 int cuMemHostAlloc(void** address, size_t bytes, unsigned) {
   ENTER(f);
+  if (const auto most = fault("pinned"); ++f.pinned > most.value_or(f.pinned)) return kOutOfMemory;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return 0;
 }

@@ -254,6 +254,14 @@ def check_planned_while_copied(w, m):
     check(0.95 * total < counted < 1.05 * (total + more), f"{total} and {more} bytes planned, {counted} counted")
 
 
+def check_no_copies_beside(w, m, config):
+    """Without pinned memory for a second stream steps wait for the copies of checkpoints; that is said once."""
+    said = w.train(config, "--trainer.id", "unpinned", "--device", "cuda", env=m.gpu("pinned:1"))
+    check(said.count("checkpoints are not copied beside steps") == 1, f"said once that steps wait:\n{said}")
+    check(w.chain("unpinned") == w.chain("cpu"), "without copies beside steps the chain is another")
+    w.bad("train", "--config", config, "--trainer.id", "none", "--device", "cuda", says=["taking pinned memory"], env=m.gpu("pinned:0"))
+
+
 def check_text_that_fails(w, m, config):
     name = "texts"
     w.bad("train", "--config", config, "--trainer.id", name, "--device", "cuda", says=COMPILER["error"],
@@ -294,6 +302,7 @@ def main():
         check_cut_off_saving(w, m, config, rng)
         check_planned_memory(w, m, rng)
         check_planned_while_copied(w, m)
+        check_no_copies_beside(w, m, config)
         check_workers(w, m, config)
         check_text_that_fails(w, m, config)
         check_script(w, m)

@@ -15,14 +15,15 @@ Result<std::unique_ptr<Staging>> Staging::make_beside(GpuQueue& queue) {
 Result<std::unique_ptr<Staging>> Staging::make_on(GpuQueue& queue, void* stream) {
   std::unique_ptr<Staging> out(new Staging(queue, stream));
   RETURN_IF_ERROR(queue.enter());
-  for (Slot& slot : out->slots_) {
-    void* bytes = nullptr;
-    RETURN_IF_ERROR(
-        queue.check(queue.cuda().allocate_pinned(&bytes, kBytes, 0), "taking pinned memory of the host"));
-    slot.bytes = static_cast<std::byte*>(bytes);
+  for (Slot& slot : out->slots_)
     RETURN_IF_ERROR(
         queue.check(queue.cuda().create_event(&slot.event, kEventWithoutTime), "making an event"));
-  }
+  // All at once and last, so that nothing is left of it when this fails.
+  void* bytes = nullptr;
+  RETURN_IF_ERROR(
+      queue.check(queue.cuda().allocate_pinned(&bytes, 2 * kBytes, 0), "taking pinned memory of the host"));
+  out->slots_[0].bytes = static_cast<std::byte*>(bytes);
+  out->slots_[1].bytes = out->slots_[0].bytes + kBytes;
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ostro/base/check.h"
+#include "ostro/base/log.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/train/step/evaluate.h"
 #include "ostro/train/step/live_state.h"
@@ -73,11 +74,19 @@ class LocalState final : public LiveState {
 
   Status save(const checkpoint::Info& info, checkpoint::AsyncSaver& saver) override {
     RETURN_IF_ERROR(runner_->collect(state_, StepRunner::Collect::kAll));
+    Status beside;
     if (planned_ && fits_beside(state_, engine_.memory(), *planned_)) {
-      ASSIGN_OR_RETURN(auto bring, snapshot_beside(state_, arrays_, boxes_, engine_.memory()));
-      return saver.start(info, checkpoint::AsyncSaver::Bring(std::move(bring)));
+      auto bring = snapshot_beside(state_, arrays_, boxes_, engine_.memory());
+      if (bring.ok()) return saver.start(info, checkpoint::AsyncSaver::Bring(std::move(bring).value()));
+      beside = bring.error();
     }
-    ASSIGN_OR_RETURN(auto tensors, snapshot(state_, arrays_, boxes_));
+    ASSIGN_OR_RETURN(auto tensors, snapshot(state_, arrays_, boxes_));  // an error if the device has ended
+    if (!beside.ok()) {
+      planned_.reset();
+      log_warning(
+          fmt::format("checkpoints are not copied beside steps from here on, which wait for the copy: {}",
+                      beside.error().message()));
+    }
     return saver.start(info, std::move(tensors));
   }
 
@@ -103,7 +112,7 @@ class LocalState final : public LiveState {
   std::unique_ptr<StepRunner> runner_;
   std::optional<HeldOut> held_out_;
   State state_;
-  // Bytes of a device's memory that the run was planned to take; nothing: it was not planned.
+  // Bytes of a device's memory that the run was planned to take; nothing: no copies are made beside steps.
   std::optional<int64_t> planned_;
 };
 
