@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""bench/simulate.py --ostro PROGRAM [--workers 2 4 8] [--steps 8] [--cores N] [--json FILE] [--slices 2 --rate MBIT ...]: step
-times that `ostro simulate` predicts, beside those of real runs.
+"""bench/simulate.py --ostro PROGRAM [--workers 2 4 8] [--steps 8] [--rounds N] [--cores N] [--json FILE]
+[--slices 2 --rate MBIT ...]: step times that `ostro simulate` predicts, beside those of real runs.
 
 All workers are processes of this machine with one thread each, so they share its cores (--cores, all by default). Leaves, sums,
 updates, fingerprints, loopback and messages are measured by one process (`ostro simulate --calibrate`) before each run. Prints
-the median time of a step without the first two, the prediction, and by how much it is off. What else works on the machine falls
-into both, but not equally: figures of a busy machine say little.
+the median time of a step without the first two, the prediction, and by how much it is off; with --rounds each pair so often, in turns, and
+the medians of how much they are off. What else works on the machine falls into both, but not equally: figures of a busy machine say little.
 
 Without --slices: runs of `ostro launch local`. With --slices 2: half of the workers in each of two network namespaces, as in
 bench/slices.py, with a link of each of the given rates between them, with trainer.mesh.slice_overlap and without; each worker
@@ -32,8 +32,8 @@ OPTIONS = ["--model.hidden_dim", "256", "--model.intermediate_dim", "1024", "--m
 MEASURED = ["leaf_seconds", "add_seconds", "update_seconds", "print_seconds", "loopback_gbytes", "message_us"]
 
 
-def step_seconds(place, workers, options):
-    run = f"run-{workers}"
+def step_seconds(place, workers, options, turn):
+    run = f"run-{workers}-{turn}"
     place.run(["launch", "local", "--workers", str(workers), *place.words(run, options)], {"OSTRO_THREADS": "1"}, seconds=3600)
     rows = [json.loads(line) for line in (place.top / "runs" / run / "metrics.jsonl").read_text().splitlines()]
     seconds = [row["throughput/step_seconds"] for row in rows if "throughput/step_seconds" in row]
@@ -58,12 +58,17 @@ def row(what, seen, told, **more):
     return more | {"seconds": seen, "predicted": told["seconds"], "off": off, "parts": told["parts"]}
 
 
+def kind(one):
+    return one["workers"], one.get("mbit"), one.get("slice_overlap")
+
+
 def in_one_place(place, args):
     options = [*OPTIONS, "--trainer.num_train_steps", str(args.steps)]
     place.run(["data", "build", *place.words("stores", options)])
-    for workers in args.workers:
-        said = calibrated(place, workers, args.cores, options)
-        yield row(f"{workers:3} processes", step_seconds(place, workers, options), said["step"], workers=workers, assumed=said["assumed"])
+    for turn in range(args.rounds):
+        for workers in args.workers:
+            said = calibrated(place, workers, args.cores, options)
+            yield row(f"{workers:3} processes", step_seconds(place, workers, options, turn), said["step"], workers=workers, assumed=said["assumed"])
 
 
 def in_slices(place, args):
@@ -97,6 +102,7 @@ def main():
     parser.add_argument("--ostro", required=True)
     parser.add_argument("--workers", type=int, nargs="+", help="in all (default 2 4 8; with --slices 2)")
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=1, help="of each number of workers, without --slices")
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--slices", type=int, choices=[1, 2], default=1)
     parser.add_argument("--rate", type=float, nargs="+", help="Mbit/s of the link between two slices, each way")
@@ -114,8 +120,11 @@ def main():
         rows = list(in_slices(place, args) if args.slices == 2 else in_one_place(place, args))
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps({"cores": args.cores, "rows": rows}, indent=1))
-    worst = max(abs(one["off"]) for one in rows)
-    print(f"result: off by {100 * worst:.1f} % at most")
+    off = {what: statistics.median(one["off"] for one in rows if kind(one) == what) for what in map(kind, rows)}
+    if args.rounds > 1:
+        for what, value in off.items():
+            print(f"median of {args.rounds}, {what[0]} processes: off by {100 * value:+.1f} %")
+    print(f"result: off by {100 * max(map(abs, off.values())):.1f} % at most")
 
 
 if __name__ == "__main__":
