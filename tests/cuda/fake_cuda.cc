@@ -227,7 +227,8 @@ int cuMemFree_v2(uint64_t address) {
 }
 int cuMemHostAlloc(void** address, size_t bytes, unsigned) {
   ENTER(f);
-  if (const auto most = fault("pinned"); ++f.pinned > most.value_or(f.pinned)) return kOutOfMemory;
+  ++f.pinned;
+  if (f.pinned > fault("pinned").value_or(f.pinned)) return kOutOfMemory;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return 0;
 }
