@@ -24,8 +24,8 @@ using runtime::Buffer;
 constexpr int kTurns = 5;
 constexpr int64_t kMembers = 8;  // that send small messages
 constexpr int kSmallExchanges = 300;
-// Of a small message. As a part of an array it is longer than what a frame holds (dist/gloo_group.cc), so it is
-// sent by itself.
+// Of a small message. As a part of an array it is longer than what a frame holds (dist/gloo_group.cc), so it
+// is sent by itself.
 constexpr size_t kSmallBytes = 4096;
 constexpr size_t kLargeBytes = size_t{32} << 20U;
 constexpr double kLeast = 1e-9;  // seconds: a measured time is not 0, which means "not measured"
