@@ -290,6 +290,7 @@ def check_errors(place, slurm):
     ends(2, "--failures: -1 is negative; 0 leaves no node out", "--failures", "-1")
     ends(2, "--sbatch: --exclud may stand for --exclude; nodes that fail are left out beside", "--sbatch", "--exclud n1")
     ends(2, "--bring: the copy has a program and a folder of its own; leave out --program and --folder", "--bring", "--program", "/none/ostro")
+    ends(2, "--bring_mib belongs to --bring: give that too", "--bring_mib", "5")
     ends(2, "--slices: 'rack' is none of the words partition, switch, node", "--slices", "rack")
     ends(2, "trainer.log_dir: s3://runs/all is in an object store, where Slurm can neither read scripts", options=["--trainer.log_dir", "s3://runs/all"])
     ends(2, "--folder /: the workers would look for trainer.log_dir, 'runs', there", "--folder", "/", options=["--trainer.log_dir", "runs"])

@@ -224,6 +224,10 @@ def check_errors(place, ssh):
     process = ssh.start("errors", [*ssh.hosts("127.0.0.1")[:2], "--ssh", "no-such-program"], [])
     out = process.communicate(timeout=60)[0]
     check(process.returncode == 127 and "on 127.0.0.1 could not be started" in out and "no-such-program" in out, out)
+    for word in ("--bring_to", "--bring_mib"):
+        process = ssh.start("errors", [*ssh.hosts("127.0.0.1"), word, "5"], [])
+        out = process.communicate(timeout=60)[0]
+        check(process.returncode == 2 and f"{word} belongs to --bring: give that too" in out, out)
     # All machines are down: the job ends, and says why.
     process = ssh.start("errors", ssh.hosts("down"), [])
     out = process.communicate(timeout=60)[0]

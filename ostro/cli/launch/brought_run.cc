@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "ostro/base/run_program.h"
@@ -31,6 +30,7 @@ constexpr const char* kBesideTokenizer[] = {"tokenizer.json",
                                             "special_tokens_map.json",
                                             "added_tokens.json",
                                             "generation_config.json",
+                                            "config.json",
                                             "chat_template.jinja",
                                             "chat_template.json",
                                             "tokenizer_training.json",
@@ -118,7 +118,7 @@ class Packer {
       copy_.files.push_back(std::move(file));
     }
     context_.progress.end();
-    copy_.folder = options_.to;
+    copy_.folder = options_.to.value_or(kCopies);
     RETURN_IF_ERROR(cluster::check_copy(copy_));
     return std::move(copy_);
   }
@@ -136,10 +136,15 @@ class Packer {
     return is_local(path) ? below_here(path).value_or(io::absolute_path(path)) : path;
   }
 
-  Status add(const std::string& from, const std::string& name) {
+  // Returns its bytes.
+  Result<int64_t> add(const std::string& from, const std::string& name) {
     ASSIGN_OR_RETURN(const io::FileInfo info, context_.fs.stat(from));
     files_[name] = {.name = name, .from = from, .text = {}, .size = info.size, .sha256 = {}};
-    return {};
+    return info.size;
+  }
+  // A file below the current folder, which has the same relative path in the copy.
+  Result<int64_t> add_here(const std::string& path) {
+    return add(path, io::join_path(kWork, below_here(path).value()));
   }
 
   Status store(const batches::DataSet::Part& part) {
@@ -157,47 +162,44 @@ class Packer {
           "all machines see it, outside of the current folder, or copy its rows into one store "
           "(ostro data consolidate)",
           key, cache, ledger.parts.empty() ? "a Levanter cache" : "joined of other stores"));
-    std::vector<std::string> found;
     int64_t bytes = 0;
-    RETURN_IF_ERROR(files_of_store(folder, found, bytes));
-    if (bytes > options_.most_mebibytes << 20)
+    RETURN_IF_ERROR(files_of_store(folder, bytes));
+    const int64_t most = options_.most_mebibytes.value_or(kMostOfStore);
+    if (bytes > most << 20)
       return invalid_argument(
           fmt::format("{}: the token store {} has {:.1f} MiB, and at most {} MiB are brought: raise "
                       "--bring_mib, or put it "
                       "where all machines see it, outside of the current folder",
-                      key, folder, mib(bytes), options_.most_mebibytes));
-    for (const std::string& file : found)
-      RETURN_IF_ERROR(add(file, io::join_path(kWork, below_here(file).value())));
+                      key, folder, mib(bytes), most));
     return {};
   }
 
   // The files of a store; other things may lie in its folder.
-  Status files_of_store(const std::string& folder, std::vector<std::string>& out, int64_t& bytes) {
+  Status files_of_store(const std::string& folder, int64_t& bytes) {
     ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, context_.fs.list(folder));
     for (const io::DirEntry& entry : entries) {
       const std::string path = io::join_path(folder, entry.name);
       if (entry.is_directory) {
         if (std::ranges::find(kFoldersOfStore, entry.name) == std::end(kFoldersOfStore)) continue;
-        RETURN_IF_ERROR(all_files(path, out, bytes));
+        RETURN_IF_ERROR(all_files(path, bytes));
       } else if (io::has_extension(entry.name, ".json") || entry.name.starts_with("chunks.") ||
                  entry.name.starts_with("rows.")) {
-        RETURN_IF_ERROR(one_file(path, out, bytes));
+        RETURN_IF_ERROR(one_file(path, bytes));
       }
     }
     return {};
   }
-  Status all_files(const std::string& folder, std::vector<std::string>& out, int64_t& bytes) {
+  Status all_files(const std::string& folder, int64_t& bytes) {
     ASSIGN_OR_RETURN(const std::vector<io::DirEntry> entries, context_.fs.list(folder));
     for (const io::DirEntry& entry : entries) {
       const std::string path = io::join_path(folder, entry.name);
-      RETURN_IF_ERROR(entry.is_directory ? all_files(path, out, bytes) : one_file(path, out, bytes));
+      RETURN_IF_ERROR(entry.is_directory ? all_files(path, bytes) : one_file(path, bytes));
     }
     return {};
   }
-  Status one_file(const std::string& path, std::vector<std::string>& out, int64_t& bytes) {
-    ASSIGN_OR_RETURN(const io::FileInfo info, context_.fs.stat(path));
-    out.push_back(path);
-    bytes += info.size;
+  Status one_file(const std::string& path, int64_t& bytes) {
+    ASSIGN_OR_RETURN(const int64_t size, add_here(path));
+    bytes += size;
     return {};
   }
 
@@ -210,11 +212,11 @@ class Packer {
     }
     ASSIGN_OR_RETURN(const io::FileInfo info, context_.fs.stat(path));
     const std::string folder = info.is_directory ? path : io::parent_path(path);
-    if (!info.is_directory) RETURN_IF_ERROR(add(path, io::join_path(kWork, below_here(path).value())));
+    if (!info.is_directory) RETURN_IF_ERROR(add_here(path));
     for (const char* name : kBesideTokenizer) {
       const std::string beside = io::join_path(folder, name);
       ASSIGN_OR_RETURN(const bool exists, context_.fs.exists(beside));
-      if (exists) RETURN_IF_ERROR(add(beside, io::join_path(kWork, below_here(beside).value())));
+      if (exists) RETURN_IF_ERROR(add_here(beside));
     }
     return {};
   }
@@ -229,14 +231,19 @@ class Packer {
 }  // namespace
 
 void take_bring_mib(Args& args, BringOptions& options) {
-  args.option("--bring_mib", &options.most_mebibytes, "N", "the most MiB of a token store that is copied");
+  args.option("--bring_mib", &options.most_mebibytes, "N",
+              fmt::format("the most MiB of a token store that is copied; {} by default", kMostOfStore));
 }
 
 Status check_bring(const BringOptions& options) {
-  if (options.to.empty()) return invalid_argument("--bring_to: names no folder");
-  if (options.most_mebibytes < 1 || options.most_mebibytes > kMostBringMebibytes)
-    return invalid_argument(fmt::format("--bring_mib: {} is not a number from 1 to {}",
-                                        options.most_mebibytes, kMostBringMebibytes));
+  if (!options.on && (options.to || options.most_mebibytes))
+    return invalid_argument(fmt::format("{} belongs to --bring: give that too, or leave it out",
+                                        options.to ? "--bring_to" : "--bring_mib"));
+  if (options.to && options.to->empty()) return invalid_argument("--bring_to: names no folder");
+  if (const int64_t most = options.most_mebibytes.value_or(kMostOfStore);
+      most < 1 || most > kMostBringMebibytes)
+    return invalid_argument(
+        fmt::format("--bring_mib: {} is not a number from 1 to {}", most, kMostBringMebibytes));
   return {};
 }
 
@@ -247,7 +254,7 @@ std::vector<std::string> brought_words(bool amend) {
 }
 
 Result<BroughtRun> brought_run(const Context& context, const train::TrainConfig& config,
-                               const BringOptions& options, bool amend) {
+                               const BringOptions& options) {
   Packer packer(context, options);
   train::TrainConfig there = config;
   RETURN_IF_ERROR(packer.data(there));
@@ -257,7 +264,6 @@ Result<BroughtRun> brought_run(const Context& context, const train::TrainConfig&
   ASSIGN_OR_RETURN(out.copy, packer.done());
   out.folder = io::join_path(out.copy.place(), kWork);
   out.program = io::join_path("..", kProgram);
-  out.words = brought_words(amend);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,29 +17,30 @@ namespace ostro::cli {
 // The options of a launcher that brings things.
 struct BringOptions {
   bool on = false;
-  std::string to = "~/.cache/ostro/copies";  // the folder of copies on the machines
-  int64_t most_mebibytes = 1024;             // of a token store
+  std::optional<std::string> to;          // the folder of copies on the machines; without it kCopies
+  std::optional<int64_t> most_mebibytes;  // of a token store; without it kMostOfStore
 };
+inline constexpr const char* kCopies = "~/.cache/ostro/copies";
+inline constexpr int64_t kMostOfStore = 1024;
 
 // Declares --bring_mib; `options` must outlive the parsing.
 void take_bring_mib(Args& args, BringOptions& options);
-// Error: kInvalidArgument, for a number of MiB out of range, or no folder.
+// Error: kInvalidArgument, for a number of MiB out of range, no folder, or either of them without --bring.
 Status check_bring(const BringOptions& options);
 // The words of workers that run in a copy: its configuration.
 std::vector<std::string> brought_words(bool amend);
 
 struct BroughtRun {
   cluster::BroughtCopy copy;
-  std::string folder, program;     // in which the workers run, and what they run, seen from that folder
-  std::vector<std::string> words;  // for the workers (brought_words)
+  std::string folder, program;  // in which the workers run, and what they run, seen from that folder
 };
 
 // Makes the token stores if they are not finished, and reads all that is brought to have its SHA-256. What
 // lies below the current folder is brought, and has the same relative path in the copy; other paths on disk
 // must be there already. The run's folder is neither: it must be shared. Errors: those of the data; a store
-// of more than `most_mebibytes`, one that is joined of others, an initial model below the current folder
+// of more MiB than the option says, one that is joined of others, an initial model below the current folder
 // (kInvalidArgument, with the fix).
 Result<BroughtRun> brought_run(const Context& context, const train::TrainConfig& config,
-                               const BringOptions& options, bool amend);
+                               const BringOptions& options);
 
 }  // namespace ostro::cli

@@ -108,14 +108,14 @@ Status bring_beside(const SlurmCall& call, const train::TrainConfig& config, con
                     cluster::SlurmWorker& worker) {
   BringOptions options = call.bring;
   options.to = io::join_path(worker.directory, "copies");
-  ASSIGN_OR_RETURN(const BroughtRun brought, brought_run(context, config, options, call.amend));
+  ASSIGN_OR_RETURN(const BroughtRun brought, brought_run(context, config, options));
   BringToHosts bringer(context.fs, brought.copy, {"this machine"}, [](size_t, const std::string& script) {
     return cluster::LineProcess::start({"sh", "-c", script});
   });
   const auto enough = [](const std::vector<bool>& has) { return has[0]; };
   if (!bringer.all(context.progress, enough)[0])
     return io_error(
-        fmt::format("--bring: nothing could be copied to {}; what was said before names why", options.to));
+        fmt::format("--bring: nothing could be copied to {}; what was said before names why", *options.to));
   worker.folder = brought.folder;
   worker.touched = io::join_path(brought.copy.place(), "list");
   worker.program = io::join_path(brought.copy.place(), brought.copy.program);

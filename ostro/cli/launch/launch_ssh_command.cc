@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -96,8 +95,7 @@ Status check(const SshCall& call, const std::vector<cluster::SshHost>& hosts,
   if (call.left_out < 1 || call.left_out > kMostSeconds)
     return invalid_argument(
         fmt::format("--left_out: {} is not a number from 1 to {} seconds", call.left_out, kMostSeconds));
-  if (!call.bring.on) return {};
-  if (!call.program.empty() || !call.folder.empty())
+  if (call.bring.on && (!call.program.empty() || !call.folder.empty()))
     return invalid_argument(
         "--bring: the copies have a program and a folder of their own; leave out --program and --folder");
   return check_bring(call.bring);
@@ -184,8 +182,8 @@ Result<int> launch(const SshCall& call, const train::TrainConfig& config, const 
   WorkerPlace place;
   std::unique_ptr<BringToHosts> bringer;
   if (call.bring.on) {
-    ASSIGN_OR_RETURN(const BroughtRun brought, brought_run(context, config, call.bring, call.amend));
-    words = brought.words;
+    ASSIGN_OR_RETURN(const BroughtRun brought, brought_run(context, config, call.bring));
+    words = brought_words(call.amend);
     place = {brought.folder, brought.program};
     ASSIGN_OR_RETURN(bringer, bring_to(call, brought, hosts, context));
     local.ready = [&](size_t host) { return bringer->ready(host); };
@@ -229,7 +227,7 @@ int launch_ssh_command(Args args) {
       "copies this program, the configuration, the tokenizer and token stores to machines that do not have "
       "them yet, through ssh");
   args.option("--bring_to", &call.bring.to, "DIR",
-              "the folder of copies there; ~/.cache/ostro/copies by default");
+              fmt::format("the folder of copies there; {} by default", kCopies));
   take_bring_mib(args, call.bring);
   args.option("--bind", &call.bind, "ADDRESS",
               "where the coordinator listens on this machine; any: at all its addresses, and each worker "
