@@ -11,6 +11,7 @@
 #include "ostro/dist/checked_group.h"
 #include "ostro/fleet/processes/device_room.h"
 #include "ostro/fleet/threads/workers.h"
+#include "ostro/train/step/evaluate.h"
 
 namespace ostro::fleet {
 namespace {
@@ -41,8 +42,8 @@ Crew::Crew(Membership& membership, runtime::Engine& engine, std::function<bool()
 Crew::~Crew() { stop_watch(); }
 
 void Crew::set_run(const train::CanonicalPrograms& programs, const std::string& remat,
-                   const train::TrainConfig& config, const ir::Program& evaluation) {
-  run_.emplace(Run{programs, remat, config, evaluation});
+                   const train::TrainConfig& config, int64_t vocab) {
+  run_.emplace(Run{programs, remat, config, vocab});
 }
 
 Result<EpochView> Crew::wait_epoch() {
@@ -63,8 +64,8 @@ Result<std::unique_ptr<Crew::Prepared>> Crew::prepare(const EpochView& epoch) co
   // Later this process has memory that the next epoch uses again. Those that begin together have none yet.
   // What the host has is checked elsewhere, and compiling takes time.
   if (now_ == nullptr && &engine_.memory() != &runtime::host_memory()) {
-    ASSIGN_OR_RETURN(const int64_t need,
-                     device_need(*out->worker, out->plan.options.leaves, run_->evaluation, run_->remat));
+    ASSIGN_OR_RETURN(const int64_t need, device_need(*out->worker, out->plan.options.leaves,
+                                                     train::held_out_program(run_->config, run_->vocab)));
     RETURN_IF_ERROR(check_device_room(need, *out->worker, epoch.number == 1 ? sharers_ : 1));
   }
   return out;

@@ -41,9 +41,9 @@ class Crew {
 
   Membership& membership() { return membership_; }
 
-  // Sets the run that is trained. Call it once, before form(). `evaluation`: train::held_out_program.
+  // Sets the run that is trained. Call it once, before form(). `vocab`: of its tokenizer.
   void set_run(const train::CanonicalPrograms& programs, const std::string& remat,
-               const train::TrainConfig& config, const ir::Program& evaluation);
+               const train::TrainConfig& config, int64_t vocab);
   bool has_run() const { return run_.has_value(); }
   const train::TrainConfig& config() const { return run_->config; }
 
@@ -116,7 +116,7 @@ class Crew {
     train::CanonicalPrograms programs;
     std::string remat;
     train::TrainConfig config;
-    ir::Program evaluation;
+    int64_t vocab = 0;
   };
   // A plan for one epoch and the worker made for it.
   struct Prepared {

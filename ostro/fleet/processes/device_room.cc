@@ -77,20 +77,18 @@ std::string option_text(const std::string& policy) {
   return policy == "keep" ? "everything" : policy.substr(std::string("save:").size());
 }
 
-// The policies with what they take instead of `need`, which is under the worker's own.
+// The policies, the worker's own among them, under which it needs `need` bytes.
 Result<std::vector<Policy>> policies_of(int64_t need, const Worker& worker) {
   const WorkerPlan& plan = worker.plan();
-  const runtime::Memory& memory = plan.engine->memory();
-  const auto planned = [&](const std::string& name) {
-    return plan.engine->estimate(worker.leaf_ir(), train::leaf_options(name));
-  };
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo own, planned(plan.remat));
-  const int64_t others = need - train::standing_bytes(own, memory);
   std::vector<Policy> out;
+  int64_t own = 0;
   for (const std::string& name : train::remat_policies(plan.programs, plan.remat)) {
-    ASSIGN_OR_RETURN(const runtime::ExecutableInfo info, planned(name));
-    out.push_back({name, others + train::standing_bytes(info, memory), info.flops});
+    ASSIGN_OR_RETURN(const runtime::ExecutableInfo info,
+                     plan.engine->estimate(worker.leaf_ir(), train::leaf_options(name)));
+    out.push_back({name, train::standing_bytes(info, plan.engine->memory()), info.flops});
+    if (name == plan.remat) own = out.back().need;
   }
+  for (Policy& policy : out) policy.need += need - own;
   return out;
 }
 
@@ -117,8 +115,7 @@ std::string policies_text(int64_t need, int64_t room, const Worker& worker) {
 
 }  // namespace
 
-Result<int64_t> device_need(const Worker& worker, int64_t leaves, const ir::Program& evaluation,
-                            const std::string& remat) {
+Result<int64_t> device_need(const Worker& worker, int64_t leaves, const ir::Program& evaluation) {
   const WorkerPlan& plan = worker.plan();
   const runtime::Memory& memory = plan.engine->memory();
   const int64_t rank = worker.rank();
@@ -132,7 +129,8 @@ Result<int64_t> device_need(const Worker& worker, int64_t leaves, const ir::Prog
 
   Programs programs(*plan.engine);
   const ir::Program& leaf_ir = worker.leaf_ir();
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf, programs.add(leaf_ir, train::leaf_options(remat)));
+  ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf,
+                   programs.add(leaf_ir, train::leaf_options(plan.remat)));
   const bool joint = plan.update.joint;
   const auto options = [&](size_t arrays) {
     return joint ? runtime::CompileOptions() : train::update_options(arrays);
@@ -192,7 +190,7 @@ Result<MeshNeed> mesh_need(const WorkerPlan& plan, int64_t leaves, const ir::Pro
     const train::WorkerLoad load = worker.load(leaves);
     if (r > 0 && load == before) continue;
     before = load;
-    ASSIGN_OR_RETURN(const int64_t need, device_need(worker, leaves, evaluation, plan.remat));
+    ASSIGN_OR_RETURN(const int64_t need, device_need(worker, leaves, evaluation));
     if (need > most.bytes) most.bytes = need, rank = r;
   }
   most.fits = check_device_room(most.bytes, Worker(plan, rank), sharers);

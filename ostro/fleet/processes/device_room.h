@@ -9,12 +9,11 @@
 
 namespace ostro::fleet {
 
-// The bytes that a worker needs in steps of `leaves` leaves under this rematerialisation policy, in blocks of
+// The bytes that a worker needs in steps of `leaves` leaves, in blocks of
 // its engine's memory: its state, gradients, batches and programs, or at an evaluation, which is `evaluation`
 // (train::held_out_program), what that has instead of gradients. With room for compiled programs, which no
 // memory counts. Errors: those of planning the programs.
-Result<int64_t> device_need(const Worker& worker, int64_t leaves, const ir::Program& evaluation,
-                            const std::string& remat);
+Result<int64_t> device_need(const Worker& worker, int64_t leaves, const ir::Program& evaluation);
 
 // Checks that `need`, the bytes of this worker, for each of `sharers` workers are at most what the memory of
 // its engine has available. Ok for the host's memory, and where it is not known. Error: kDevice, with the

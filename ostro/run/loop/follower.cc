@@ -90,9 +90,7 @@ Result<std::unique_ptr<Follower>> Follower::create(const train::TrainConfig& giv
   ASSIGN_OR_RETURN(const std::string program_hash, job_value(crew, fleet::kProgramKey, env.stop));
   RETURN_IF_ERROR(check_equal("the programs' hash is", train::programs_hash(programs), program_hash));
   ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  if (!crew.has_run())
-    crew.set_run(programs, remat, config,
-                 train::held_out_program(config, out->data_.tokenizer->vocab_size()));
+  if (!crew.has_run()) crew.set_run(programs, remat, config, out->data_.tokenizer->vocab_size());
   // A coordinator that was restarted learns them from each worker that comes back: the leader may be lost
   // with it. The configuration is the last, since with it the run counts as under way.
   dist::KeyValue& job = crew.membership().job();

@@ -12,7 +12,6 @@
 #include "ostro/fleet/threads/workers.h"
 #include "ostro/run/loop/begin.h"
 #include "ostro/run/loop/training_loop.h"
-#include "ostro/train/step/evaluate.h"
 
 namespace ostro::run {
 namespace {
@@ -27,9 +26,7 @@ Status tell_crew(fleet::Crew& crew, const OpenedRun& run, const std::string& rem
   train::TrainConfig config = run.config;
   if (crew.has_run()) config.trainer.cross_check = crew.config().trainer.cross_check;
   RETURN_IF_ERROR(job.set(fleet::kConfigKey, config::resolved_yaml(config)));
-  if (!crew.has_run())
-    crew.set_run(run.programs, remat, run.config,
-                 train::held_out_program(run.config, run.data.tokenizer->vocab_size()));
+  if (!crew.has_run()) crew.set_run(run.programs, remat, run.config, run.data.tokenizer->vocab_size());
   return Status();
 }
 

@@ -48,11 +48,12 @@ std::vector<ir::Shape> params_of(const ir::Program& program, size_t first, size_
   return out;
 }
 
-Status add_arena(runtime::Engine& engine, const ir::Program& program, const runtime::CompileOptions& options,
-                 MemoryNeed& need) {
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo info, engine.estimate(program, options));
+// Plans a program, and adds what it takes to need.arenas.
+Result<runtime::ExecutableInfo> add_arena(runtime::Engine& engine, const ir::Program& program,
+                                          const runtime::CompileOptions& options, MemoryNeed& need) {
+  ASSIGN_OR_RETURN(runtime::ExecutableInfo info, engine.estimate(program, options));
   need.arenas += standing_bytes(info, engine.memory());
-  return {};
+  return info;
 }
 
 std::vector<ir::Shape> gradients_of(const CanonicalPrograms& programs) {
@@ -63,18 +64,38 @@ std::vector<ir::Shape> gradients_of(const CanonicalPrograms& programs) {
   return gradients;
 }
 
+// What a step needs, with what is known of its two large programs.
+struct PlannedStep {
+  MemoryNeed need;
+  runtime::ExecutableInfo leaf, update;
+};
+
+Result<PlannedStep> planned_step(const CanonicalPrograms& programs, runtime::Engine& engine,
+                                 const TrainConfig& config, int64_t leaves) {
+  PlannedStep out;
+  MemoryNeed& need = out.need;
+  need.base = resident_memory().now;
+  need.state = blocks_of(state_arrays(programs).shapes, engine.memory());
+  const std::vector<ir::Shape> gradients = gradients_of(programs);
+  need.gradients = live_partials(leaves) * blocks_of(gradients, engine.memory());
+  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
+  ASSIGN_OR_RETURN(out.leaf, add_arena(engine, programs.leaf, leaf_options(remat), need));
+  ASSIGN_OR_RETURN(out.update, add_arena(engine, programs.update, update_options(programs), need));
+  if (leaves > 1)
+    RETURN_IF_ERROR(add_arena(engine, add_program(gradients), add_options(gradients.size()), need));
+  if (config.numerics.slice_partials > 0)
+    RETURN_IF_ERROR(add_arena(engine, round_program(gradients), add_options(gradients.size()), need));
+  return out;
+}
+
 // MemoryNeed::beside on a device: the moments of a run with what each has beside the state, less what
-// `need` counts already.
+// the step's need counts already.
 Result<int64_t> beside_on_device(const CanonicalPrograms& programs, runtime::Engine& engine,
-                                 const TrainConfig& config, const ir::Program& evaluation, int64_t leaves,
-                                 const MemoryNeed& need) {
+                                 const ir::Program& evaluation, int64_t leaves, const PlannedStep& step) {
   const runtime::Memory& memory = engine.memory();
+  const auto& [need, leaf, update] = step;
   const Signatures at = signatures_of(programs);
   const int64_t gradients = blocks_of(gradients_of(programs), memory);
-  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo leaf, engine.estimate(programs.leaf, leaf_options(remat)));
-  ASSIGN_OR_RETURN(const runtime::ExecutableInfo update,
-                   engine.estimate(programs.update, update_options(programs)));
   ASSIGN_OR_RETURN(const runtime::ExecutableInfo init, engine.estimate(programs.init, {}));
   ASSIGN_OR_RETURN(const runtime::ExecutableInfo held_out, engine.estimate(evaluation, {}));
   const auto rows_of = [&](const ir::Program& program) {
@@ -107,19 +128,8 @@ int64_t code_bytes(const runtime::Memory& memory) {
 
 Result<MemoryNeed> step_need(const CanonicalPrograms& programs, runtime::Engine& engine,
                              const TrainConfig& config, int64_t leaves) {
-  MemoryNeed need;
-  need.base = resident_memory().now;
-  need.state = blocks_of(state_arrays(programs).shapes, engine.memory());
-  const std::vector<ir::Shape> gradients = gradients_of(programs);
-  need.gradients = live_partials(leaves) * blocks_of(gradients, engine.memory());
-  ASSIGN_OR_RETURN(const std::string remat, config.model_options().remat());
-  RETURN_IF_ERROR(add_arena(engine, programs.leaf, leaf_options(remat), need));
-  RETURN_IF_ERROR(add_arena(engine, programs.update, update_options(programs), need));
-  if (leaves > 1)
-    RETURN_IF_ERROR(add_arena(engine, add_program(gradients), add_options(gradients.size()), need));
-  if (config.numerics.slice_partials > 0)
-    RETURN_IF_ERROR(add_arena(engine, round_program(gradients), add_options(gradients.size()), need));
-  return need;
+  ASSIGN_OR_RETURN(const PlannedStep step, planned_step(programs, engine, config, leaves));
+  return step.need;
 }
 
 // An evaluation or the last checkpoint comes when gradients are not needed. But on the host their blocks are
@@ -128,10 +138,11 @@ Result<MemoryNeed> memory_need(const CanonicalPrograms& programs, runtime::Engin
                                const TrainConfig& config, int64_t vocab) {
   const std::vector<int64_t> sizes = sizes_from(config.trainer.train_batch_size, 0);
   const int64_t leaves = *std::max_element(sizes.begin(), sizes.end()) / *config.numerics.leaf_examples;
-  ASSIGN_OR_RETURN(MemoryNeed need, step_need(programs, engine, config, leaves));
+  ASSIGN_OR_RETURN(const PlannedStep step, planned_step(programs, engine, config, leaves));
+  MemoryNeed need = step.need;
   const ir::Program evaluation = held_out_program(config, vocab);
   if (&engine.memory() != &runtime::host_memory()) {
-    ASSIGN_OR_RETURN(need.beside, beside_on_device(programs, engine, config, evaluation, leaves, need));
+    ASSIGN_OR_RETURN(need.beside, beside_on_device(programs, engine, evaluation, leaves, step));
     need.code = code_bytes(engine.memory());
     return need;
   }
