@@ -10,7 +10,6 @@
 #include "ostro/checkpoint/check_array.h"
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/arrays/zarr_parts.h"
-#include "ostro/io/files/path.h"
 
 namespace ostro::checkpoint {
 namespace {
@@ -32,8 +31,7 @@ Result<PartReader> PartReader::open(io::FileSystem& fs, const Checkpoint& checkp
     const int64_t found = checkpoint.find(path);
     if (found < 0) return not_found(fmt::format("{} has no tensor {}", checkpoint.path(), path));
     const auto i = static_cast<size_t>(found);
-    ASSIGN_OR_RETURN(io::ZarrArray array, io::ZarrArray::open(fs, io::join_path(checkpoint.path(), path)));
-    RETURN_IF_ERROR(check_array(array.spec(), manifest.tensors[i], array.path()));
+    ASSIGN_OR_RETURN(io::ZarrArray array, open_checked_array(fs, checkpoint.path(), manifest.tensors[i]));
     out.arrays_.push_back({manifest.tensors[i], manifest.cells[i], std::move(array)});
   }
   return out;

@@ -24,6 +24,7 @@ import sys
 import tempfile
 
 from slow_link import Link
+from workers_matrix import kill_all
 from workers_test import Gate, Place, check, steps_of, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -385,10 +386,7 @@ def main():
                     print(f"no network namespaces: {error}", flush=True)
             check_commands(place, manifests, expected, network)
         finally:
-            for process in Pod.all:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
+            kill_all(Pod.all)
             if network:
                 network.remove()
     print(f"manifests for Kubernetes are valid{' (kubernetes-validate)' if by_package else ''}; their commands train to the same chain"

@@ -33,7 +33,6 @@ class EmulatedMemory::Guarded final : public runtime::Block {
     const std::lock_guard lock(memory_.mutex_);
     if (memory_.damage_.empty()) memory_.damage_ = damage();
     memory_.blocks_.erase(this);
-    memory_.room_ += bytes();
     memory_.use_.now -= bytes();
   }
   std::string damage() const {
@@ -60,10 +59,9 @@ class EmulatedMemory::Guarded final : public runtime::Block {
 Result<std::shared_ptr<runtime::Block>> EmulatedMemory::allocate(int64_t bytes) {
   {
     const std::lock_guard lock(mutex_);
-    if (bytes > room_)
+    if (bytes > left())
       return unsupported(
-          fmt::format("the emulated device has no room for {} bytes: {} are left", bytes, room_));
-    room_ -= bytes;
+          fmt::format("the emulated device has no room for {} bytes: {} are left", bytes, left()));
     use_.now += bytes;
     use_.peak = std::max(use_.peak, use_.now);
   }
@@ -75,7 +73,7 @@ Result<std::shared_ptr<runtime::Block>> EmulatedMemory::allocate(int64_t bytes) 
 
 AvailableMemory EmulatedMemory::available() const {
   const std::lock_guard lock(mutex_);
-  return {.bytes = room_, .source = "left of the emulated device"};
+  return {.bytes = left(), .source = "left of the emulated device"};
 }
 
 runtime::MemoryUse EmulatedMemory::use() const {

@@ -13,7 +13,7 @@ namespace ostro::cuda {
 
 class EmulatedMemory final : public runtime::Memory {
  public:
-  explicit EmulatedMemory(int64_t bytes) : room_(bytes) {}
+  explicit EmulatedMemory(int64_t bytes) : size_(bytes) {}
 
   std::string name() const override { return "cuda_emulated"; }
   // Error: kUnsupported when fewer than `bytes` are left.
@@ -33,10 +33,12 @@ class EmulatedMemory final : public runtime::Memory {
  private:
   class Guarded;
 
+  int64_t left() const { return size_ - use_.now; }  // with the mutex held
+
+  const int64_t size_;
   mutable std::mutex mutex_;
   std::set<Guarded*> blocks_;
   std::string damage_;
-  int64_t room_;
   runtime::MemoryUse use_;
 };
 

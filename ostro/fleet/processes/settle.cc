@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "ostro/base/check.h"

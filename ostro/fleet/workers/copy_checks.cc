@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <map>
-#include <numeric>
 
 #include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/fleet/check/part_votes.h"
-#include "ostro/fleet/exchange/messages.h"
+#include "ostro/fleet/exchange/gather_all.h"
 
 namespace ostro::fleet {
 namespace {
@@ -60,9 +59,7 @@ Status check_copies(const WorkerPlan& plan, runtime::Collectives& c, const Cells
     ASSIGN_OR_RETURN(const Fingerprint print, print_of_copy(copy, own, mirror));
     append_value(mine, print);
   }
-  std::vector<int64_t> everyone(expected.size());
-  std::iota(everyone.begin(), everyone.end(), 0);
-  ASSIGN_OR_RETURN(const std::vector<Bytes> received, exchange(c, everyone, mine, expected));
+  ASSIGN_OR_RETURN(const std::vector<Bytes> received, gather_all(c, mine, expected));
   std::vector<Reader> readers(received.begin(), received.end());
   std::map<std::pair<size_t, Region>, PartVotes> votes;
   for (const CellCopy& copy : copies) {

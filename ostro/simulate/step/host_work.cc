@@ -9,10 +9,6 @@
 namespace ostro::simulate {
 namespace {
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // The hosts that take part in a collective "all_gather over data, in leaves", by its name.
 int64_t peers_of(const std::string& what, const ir::Mesh& mesh, int64_t rank) {
   const size_t over = what.find(" over "), end = what.find(", ", over);
@@ -117,11 +113,11 @@ HostWork work_of(const StepPlan& step, const fleet::WorkerPlan& plan, int64_t ra
 }
 
 Traffic HostWork::* kind_of_message(const std::string& what) {
-  if (ends_with(what, ", in leaves")) return &HostWork::in_leaves;
-  if (what.rfind("parameters to ", 0) == 0) return &HostWork::parameters;
-  if (ends_with(what, ", in the update") || what.rfind("losses ", 0) == 0 || what.rfind("word ", 0) == 0)
+  if (what.ends_with(", in leaves")) return &HostWork::in_leaves;
+  if (what.starts_with("parameters to ")) return &HostWork::parameters;
+  if (what.ends_with(", in the update") || what.starts_with("losses ") || what.starts_with("word "))
     return &HostWork::in_update;
-  if (what.rfind("sums of gradients to ", 0) == 0) return &HostWork::gradients;
+  if (what.starts_with("sums of gradients to ")) return &HostWork::gradients;
   return &HostWork::joined;
 }
 

@@ -41,9 +41,9 @@ void add_checks(const fleet::WorkerPlan& plan, StepPlan& out) {
   if (!plan.options.check.on() || out.layered) return;
   out.check = plan.options.check;
   for (int64_t rank = 0; rank < out.hosts; ++rank) {
-    const std::vector<int64_t> peers = plan.leaf_peers(rank);
-    out.place_of.push_back(std::find(peers.begin(), peers.end(), rank) - peers.begin());
-    out.sharers = static_cast<int64_t>(peers.size());
+    const fleet::RowShare share = plan.rows_of(rank);
+    out.place_of.push_back(share.place);
+    out.sharers = share.workers;
   }
 }
 
