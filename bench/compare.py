@@ -18,8 +18,8 @@ import text_to_store, tokenizer_speed, training
 from report import Bench
 
 PARTS = ["training", "prices", *(f"prices:{name}" for name in prices.SECTIONS), "families", "ablation", "mixtures", "workers",
-         "audits", "kernels", "int8", "growth", "pages", "decode", "choices", "generation", "serving", *(f"serving:{name}" for name in serving.SECTIONS),
-         "data", "tokenizers", "lab", "goodput"]
+         "audits", "kernels", "int8", "growth", "pages", "decode", *(f"decode:{name}" for name in decode.SECTIONS), "choices", "generation",
+         "serving", *(f"serving:{name}" for name in serving.SECTIONS), "data", "tokenizers", "lab", "goodput"]
 # Goals of tables of kernel_compare.py, by the beginning of their titles: (least geometric mean beside PyTorch, least single
 # case, least share of the peak). On AMD PyTorch's f32 is the one whose MKL is told that the processor is Intel's; beside its
 # own choice of kernels there the goal is twice the speed.
@@ -92,8 +92,8 @@ def main():
     if "pages" in a.parts:
         with b.section("Pages"):
             pages.report(b)
-    if "decode" in a.parts:
-        decode.report(b)
+    if some := [name for name in decode.SECTIONS if {"decode", f"decode:{name}"} & set(a.parts)]:
+        decode.report(b, some)
     if "choices" in a.parts:
         with b.section("Choosing tokens"):
             choices.report(b)

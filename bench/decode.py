@@ -1,54 +1,86 @@
 """One sequence of `ostro sample`, token by token, beside the rate at which memory is read: every token needs all weights once.
 
 A Llama of 134 M parameters is trained one step on the LICENSE's text, in f32 and with products in bf16. Each turn takes
-few_bench (the read rate) and then continues a text. A token's time is that of the steps of the program that makes it
-(OSTRO_PLAN_TIMES, without its first run): for one thread their CPU time, which other load on the machine disturbs least, for
-more threads the time on the clock. Share: bytes of the weights in the type of the products (the embedding, of which a token
+few_bench (the read rate) and then continues a text by FEW tokens and by MANY. A token's time is what the second takes more, for
+each token more: for one thread the CPU time of the process, which other load on the machine disturbs least, for more threads the
+time on the clock. Share: bytes of the weights in the type of the products (the embedding, of which a token
 reads one row, left out), times tokens a second, of the read rate of the same turn.
+
+base125 (peers/common.py: heads of keys and values are shared) in bf16 by one thread is also beside what `sample` took before it
+multiplied weights where they lie: BEFORE, CPU time on a Zen 5. That program cannot be run any more, so only a Zen 5 is judged by it;
+elsewhere the row has the time alone.
 """
-import json, pathlib, re, shutil, statistics, subprocess
+import json, pathlib, re, resource, shutil, statistics, subprocess, time
 
 from report import spread
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDTH, INNER, LAYERS, HEADS, VOCAB = 768, 2048, 12, 12, 32000
-WEIGHTS = LAYERS * (4 * WIDTH * WIDTH + 3 * WIDTH * INNER) + WIDTH * VOCAB
-TOKENS = 24
+FEW, MANY = 8, 200
 GOAL = 0.85
 ROWS = (1, 2, 4, 8, 16)
+SECTIONS = ("products", "tokens", "base125")
+BEFORE, FASTER = 42e-3, 5
+ZEN_5 = "AuthenticAMD", "26"  # vendor and family
+KEY_HEADS = 4  # of base125
+
+
+def weights(key_heads):
+    """Those that a token reads."""
+    return LAYERS * (2 * WIDTH * WIDTH + 2 * WIDTH * (WIDTH // HEADS * key_heads) + 3 * WIDTH * INNER) + WIDTH * VOCAB
+
+
+def is_zen_5():
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    return tuple(found[1] if (found := re.search(rf"^{name}\s*: (.*)$", text, re.M)) else "" for name in ("vendor_id", "cpu family")) == ZEN_5
 
 
 class Decoding:
     def __init__(self, bench):
         self.b, self.ostro = bench, bench.benches.parent / "ostro" / "cli" / "ostro"
         self.folder = bench.folder / "decode"
-        (self.folder / "text").mkdir(parents=True)
+        (self.folder / "text").mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "LICENSE", self.folder / "text" / "license.txt")
 
     def run(self, threads, *words):
-        """What the program says, on both of its outputs."""
-        env = dict(self.b.env, OSTRO_THREADS=str(threads), OSTRO_PLAN_TIMES="1")
+        """What the program says on standard output."""
+        env = dict(self.b.env, OSTRO_THREADS=str(threads))
         return subprocess.run([str(self.ostro), *map(str, words)], cwd=self.folder, check=True, errors="replace", env=env,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
-    def train(self, dtype):
+    def train(self, dtype, key_heads=HEADS):
+        """The run of this name with so many heads of keys and values."""
+        name = f"{dtype}-{key_heads}"
         values = {
             "data": {"cache_dir": "cache", "train_urls": ["text/*.txt"], "validation_fraction": 0, "vocab_size": 512},
             "model": {"type": "llama", "seq_len": 256, "vocab_size": VOCAB, "hidden_dim": WIDTH, "intermediate_dim": INNER,
-                      "num_layers": LAYERS, "num_heads": HEADS, "num_kv_heads": HEADS, "tie_word_embeddings": False},
+                      "num_layers": LAYERS, "num_heads": HEADS, "num_kv_heads": key_heads, "tie_word_embeddings": False},
             "optimizer": {"type": "adam", "learning_rate": 1e-4},
-            "trainer": {"id": dtype, "log_dir": "runs", "mp": f"p=f32,c={'f32' if dtype == 'f32' else 'bfloat16'}",
+            "trainer": {"id": name, "log_dir": "runs", "mp": f"p=f32,c={'f32' if dtype == 'f32' else 'bfloat16'}",
                         "train_batch_size": 1, "num_train_steps": 1, "steps_per_eval": 0},
             "numerics": {"leaf_examples": 1},
         }
-        (self.folder / f"{dtype}.yaml").write_text(json.dumps(values))
-        self.run(self.b.threads, "train", "--config", f"{dtype}.yaml")
+        (self.folder / f"{name}.yaml").write_text(json.dumps(values))
+        self.run(self.b.threads, "train", "--config", f"{name}.yaml")
+        for threads in {1, self.b.threads}:  # kernels are compiled
+            self.continued(name, threads, FEW)
+        return name
 
-    def seconds_a_token(self, dtype, threads):
-        said = self.run(threads, "sample", "--checkpoint", f"runs/{dtype}", "--prompt", "The License ",
-                        "--max_new_tokens", TOKENS)
-        steps = re.findall(r"^ *[0-9.]+% +(\d+) +(\d+) +(\d+) ", said.split("decode: ")[-1], re.M)
-        return sum(int(runs) * int(cpu if threads == 1 else wall) for runs, cpu, wall in steps) * 1e-6 / (TOKENS - 2)
+    def continued(self, name, threads, count):
+        """Seconds of a text that goes on by at most so many tokens, and their number."""
+        def now():
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return used.ru_utime + used.ru_stime if threads == 1 else time.monotonic()
+
+        began = now()
+        said = self.run(threads, "sample", "--checkpoint", f"runs/{name}", "--prompt", "The License ", "--json", "--max_new_tokens", count)
+        return now() - began, len(json.loads(said)["ids"])
+
+    def seconds_a_token(self, name, threads):
+        (short, few), (long, many) = (self.continued(name, threads, count) for count in (FEW, MANY))
+        if many - few < (MANY - FEW) / 2:
+            raise RuntimeError(f"the text ends after {many} tokens, so a token's time cannot be told; train on another text")
+        return (long - short) / (many - few)
 
 
 def rates(b, dtype, threads, **options):
@@ -74,13 +106,13 @@ def products(b):
 def tokens(b):
     decoding, table = Decoding(b), []
     for dtype in ("f32", "bf16"):
-        decoding.train(dtype)
-        size = WEIGHTS * (4 if dtype == "f32" else 2)
+        name = decoding.train(dtype)
+        size = weights(HEADS) * (4 if dtype == "f32" else 2)
         for threads in sorted({1, b.threads}):
             speeds, reads, shares = [], [], []
             for _ in range(3 if b.quick else 7):
                 reads.append(rates(b, dtype, threads, rounds=3)["read"])
-                speeds.append(1 / decoding.seconds_a_token(dtype, threads))
+                speeds.append(1 / decoding.seconds_a_token(name, threads))
                 shares.append(size * speeds[-1] * 1e-9 / reads[-1])
             table.append([dtype, threads, spread(speeds, 1), spread(reads, 1), f"{size / 1e6:.0f}", spread(shares, 2)])
             share = statistics.median(shares)
@@ -89,8 +121,26 @@ def tokens(b):
     b.table(["products", "threads", "tokens/s", "memory read, GB/s", "weights a token, MB", "of the read rate"], table)
 
 
-def report(b):
-    with b.section("Products of few rows"):
-        products(b)
-    with b.section("Decoding"):
-        tokens(b)
+def base125(b):
+    decoding = Decoding(b)
+    name, size = decoding.train("bf16", KEY_HEADS), 2 * weights(KEY_HEADS)
+    seconds, reads = [], []
+    for _ in range(3 if b.quick else 7):
+        reads.append(rates(b, "bf16", 1, rounds=3)["read"])
+        seconds.append(decoding.seconds_a_token(name, 1))
+    shares = [size / one * 1e-9 / read for one, read in zip(seconds, reads)]
+    b.table(["base125, bf16, one thread", "ms a token", "memory read, GB/s", "weights a token, MB", "of the read rate"],
+            [["`ostro sample`", spread([1e3 * one for one in seconds], 2), spread(reads, 1), f"{size / 1e6:.0f}", spread(shares, 2)]])
+    a_token = statistics.median(seconds)
+    faster, judged = BEFORE / a_token, is_zen_5()
+    b.goal("decoding, base125, bf16, 1 thread / sample before", f">= {FASTER}x on a Zen 5", f"{faster:.1f}x" if judged else f"{1e3 * a_token:.1f} ms a token",
+           faster >= FASTER if judged else None,
+           f"{len(seconds)} turns; before: {1e3 * BEFORE:.0f} ms a token on a Zen 5, CPU time{'' if judged else '; this is another processor, so it is not judged'}")
+
+
+def report(b, sections=SECTIONS):
+    parts = {"products": ("Products of few rows", products), "tokens": ("Decoding", tokens), "base125": ("Decoding: base125", base125)}
+    for name in sections:
+        title, measure = parts[name]
+        with b.section(title):
+            measure(b)

@@ -3,13 +3,13 @@
 // medians of the rounds. Rates are bytes of the matrices per second; one thread is timed by its own clock,
 // which stops while another process has the core.
 //
-//   few_bench [--threads N] [--isa NAME] [--in f32|bf16|int8] [--columns together|apart] [--rounds N] [--rows
-//   N]
+//   few_bench [--threads N] [--isa NAME] [--in f32|bf16|int8] [--columns together|apart|panels] [--rounds N]
+//   [--rows N]
 //   [--k N]
 //   [--n N] [--mib N] [--form text|json]
 //
-// --columns together: B as [k, n]; apart: as [n, k], as it always is with int8. --mib: the matrices take at
-// least so much memory in all.
+// --columns together: B as [k, n]; apart: as [n, k], as it always is with int8; panels: as [n / p, k, p] with
+// p of kernels::panel_columns. --mib: the matrices take at least so much memory in all.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -34,7 +34,8 @@ struct Options {
   int threads = 1, rounds = 7;
   machine::Isa isa = kernels::best_isa();
   std::string in = "bf16";
-  bool together = true, text = true;
+  bool text = true;
+  std::string columns = "together";
   int64_t rows = 1, k = 768, n = 4096, mib = 256;
 };
 
@@ -45,12 +46,25 @@ double rate(const machine::ThreadPool& pool, int64_t bytes, F&& f) {
   return 1e-9 * static_cast<double>(bytes) / (kernels::clock_seconds(pool.threads()) - begin);
 }
 
+kernels::GemmType spec_type(const Options& o) {
+  return o.in == "bf16" ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+}
+
 kernels::GemmSpec spec_of(const Options& o) {
   kernels::GemmSpec s;
-  s.in = o.in == "bf16" ? kernels::GemmType::kBf16 : kernels::GemmType::kF32;
+  s.in = spec_type(o);
   for (int64_t i = 0; i < o.rows; ++i) s.a_row.push_back(i * o.k), s.c_row.push_back(i * o.n);
-  for (int64_t i = 0; i < o.k; ++i) s.a_col.push_back(i), s.b_row.push_back(o.together ? i * o.n : i);
-  for (int64_t i = 0; i < o.n; ++i) s.b_col.push_back(o.together ? i : i * o.k), s.c_col.push_back(i);
+  const int64_t panel = kernels::panel_columns(s.in, o.isa);
+  for (int64_t i = 0; i < o.k; ++i) {
+    s.a_col.push_back(i);
+    s.b_row.push_back(o.columns == "together" ? i * o.n : o.columns == "apart" ? i : i * panel);
+  }
+  for (int64_t i = 0; i < o.n; ++i) {
+    s.b_col.push_back(o.columns == "together" ? i
+                      : o.columns == "apart"  ? i * o.k
+                                              : i / panel * panel * o.k + i % panel);
+    s.c_col.push_back(i);
+  }
   return s;
 }
 
@@ -116,21 +130,31 @@ uint64_t read_all(machine::ThreadPool& pool, const std::byte* from, int64_t byte
 
 int main(int argc, char** argv) {
   Options o;
-  const Status read =
-      bench::read_options(argc, argv,
-                          {bench::count_option("--threads", o.threads),
-                           bench::count_option("--rounds", o.rounds), bench::count_option("--rows", o.rows),
-                           bench::count_option("--k", o.k), bench::count_option("--n", o.n),
-                           bench::count_option("--mib", o.mib), bench::isa_option("--isa", o.isa),
-                           bench::Option{"--in", "f32, bf16 or int8",
-                                         [&](const std::string& value) {
-                                           o.in = value;
-                                           return value == "f32" || value == "bf16" || value == "int8";
-                                         }},
-                           bench::either_option("--columns", "together", "apart", o.together),
-                           bench::either_option("--form", "text", "json", o.text)});
+  const Status read = bench::read_options(
+      argc, argv,
+      {bench::count_option("--threads", o.threads), bench::count_option("--rounds", o.rounds),
+       bench::count_option("--rows", o.rows), bench::count_option("--k", o.k),
+       bench::count_option("--n", o.n), bench::count_option("--mib", o.mib),
+       bench::isa_option("--isa", o.isa),
+       bench::Option{"--in", "f32, bf16 or int8",
+                     [&](const std::string& value) {
+                       o.in = value;
+                       return value == "f32" || value == "bf16" || value == "int8";
+                     }},
+       bench::Option{"--columns", "together, apart or panels",
+                     [&](const std::string& value) {
+                       o.columns = value;
+                       return value == "together" || value == "apart" || value == "panels";
+                     }},
+       bench::either_option("--form", "text", "json", o.text)});
   if (!read.ok()) {
     fmt::print(stderr, "error: {}\n", read.error().message());
+    return 2;
+  }
+  if (const int64_t panel = kernels::panel_columns(spec_type(o), o.isa);
+      o.columns == "panels" && (panel == 0 || o.n % panel != 0)) {
+    fmt::print(stderr, "error: --columns panels: {} columns are not whole panels of {} ({})\n", o.n, panel,
+               machine::isa_name(o.isa));
     return 2;
   }
   machine::ThreadPool pool(o.threads);

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""bench/unequal.py --ostro PROGRAM [--slow 2 4 8] [--leaves 28] [--steps 24]: workers of unequal speed, with even shares of leaves and
-with shares by measured speed (trainer.shares).
+"""bench/unequal.py --ostro PROGRAM [--leaf_ms 100 200 400] [--leaves 28] [--steps 16]: workers of unequal speed, with even shares of
+leaves and with shares by measured speed (trainer.shares).
 
-`--slow` are the workers: one that takes 4 times as long as it computes for a leaf sleeps for three quarters of the time
-(OSTRO_SIM_SLOW=RANK:x4). Each has one thread. By default the speeds are 1 : 2 : 4 and even the fastest sleeps for half of its time, so
-that the three of them never need more than two cores: workers that share a core say nothing about workers that have their own. First each worker trains alone, then all together. Prints leaves a second, for all together
-also as a share of the sum of the rates alone; then a run in whose middle the fastest worker becomes as slow as the slowest, and
-what its events say. Figures are medians over the steps after shares have settled (half of them). All chains must be that of `ostro train`."""
+`--leaf_ms` are the workers: each computes a leaf on one thread and sleeps until so many milliseconds have gone by
+(OSTRO_SIM_SLOW=RANK:100ms). Their speeds are those of machines of their own: what a leaf computes takes a third of the
+fastest one's time, so the workers, which share this machine's cores, do not slow each other down. (A leaf that is stretched
+by a factor, RANK:x8, stretches by it whatever a neighbour costs it here.) First each worker trains alone, then all together.
+Prints leaves a second, for all together also as a share of the sum of the rates alone; then a run in whose middle the
+fastest worker becomes as slow as the slowest, and what its events say. Figures are medians over the steps after shares have
+settled (half of them), with all that a step does beside its leaves. All chains must be that of `ostro train`."""
 
 import argparse
 import json
@@ -53,9 +55,9 @@ def train(place, name, slow, options, expected):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
-    parser.add_argument("--slow", type=float, nargs="+", default=[2, 4, 8])
+    parser.add_argument("--leaf_ms", type=int, nargs="+", default=[100, 200, 400])
     parser.add_argument("--leaves", type=int, default=28)
-    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--steps", type=int, default=16)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Place(os.path.abspath(args.ostro), pathlib.Path(folder))
@@ -63,17 +65,17 @@ def main():
         expected = place.train("chain", options, {"OSTRO_THREADS": "1"}, seconds=3600)
         print(f"{args.leaves} leaves a step; leaves a second, medians of {args.steps - args.steps // 2} steps", flush=True)
         alone = []
-        for factor in args.slow:
-            alone.append(args.leaves / train(place, f"alone-{factor:g}", [f"0:x{factor:g}"], options, expected))
-            print(f"  alone, {factor:g} times as slow: {alone[-1]:7.2f}", flush=True)
+        for lasts in args.leaf_ms:
+            alone.append(args.leaves / train(place, f"alone-{lasts}", [f"0:{lasts}ms"], options, expected))
+            print(f"  alone, {lasts:5} ms a leaf:      {alone[-1]:7.2f}", flush=True)
         print(f"  the sum of them:          {sum(alone):7.2f}", flush=True)
-        together = [f"{rank}:x{factor:g}" for rank, factor in enumerate(args.slow)]
+        together = [f"{rank}:{lasts}ms" for rank, lasts in enumerate(args.leaf_ms)]
         for shares in ("even", "measured"):
             rate = args.leaves / train(place, shares, together, [*options, "--trainer.shares", shares], expected)
             print(f"  together, shares {shares:>8}: {rate:7.2f}, {rate / sum(alone):.3f} of the sum", flush=True)
         middle = args.steps // 2
-        fastest = args.slow.index(min(args.slow))
-        train(place, "slowed", [*together, f"{fastest}:x{max(args.slow):g}@{middle}"], [*options, "--trainer.shares", "measured"], expected)
+        fastest = args.leaf_ms.index(min(args.leaf_ms))
+        train(place, "slowed", [*together, f"{fastest}:{max(args.leaf_ms)}ms@{middle}"], [*options, "--trainer.shares", "measured"], expected)
         print(f"worker {fastest} becomes as slow as the slowest in step {middle}:", flush=True)
         for step, text in events_of(place, "slowed"):
             print(f"  after step {step}: {text}", flush=True)

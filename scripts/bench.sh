@@ -13,7 +13,7 @@
 #   scripts/bench.sh --dtypes f32             only in these precisions (f32 bf16; int8 of the part training)
 #   scripts/bench.sh --parts training prices  these parts only (training prices families ablation mixtures workers audits
 #                                             kernels int8 growth pages decode choices generation serving data tokenizers lab
-#                                             goodput; of prices and serving one section as prices:optimizers)
+#                                             goodput; of prices, decode and serving one section as prices:optimizers)
 #   scripts/bench.sh --seed N                 draws the same three sizes again
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -7,7 +7,7 @@ room other rooms, for a sub-room other sub-rooms of the same room. Both may only
 file, so no two can include each other. The public header ostro/ostro.h may include every room, and no room includes
 it. Files that lie in the room's own folder may include all of its sub-rooms, and
 no sub-room may include them. Tests (`*_test.cc`, `*_for_test.h`, `test_corpus.*`) may use everything: nothing
-includes them.
+includes them. Lines of device text (`*.cu`, `*.cuh`) count as those of C++ do.
 
 A line `way FROM TO: MOST` limits what a reader has to open between two places: the files of FROM's folder that its
 includes lead to, where a header leads to its .cc too. TO is among them, and they are MOST at most.
@@ -26,8 +26,8 @@ MOST_LINES_OF_ROOM = 10000  # of all folders of a room together; more need anoth
 
 
 def lines_that_count(path):
-    """Lines of source; 0 for a test or a generated table."""
-    if path.suffix not in {".h", ".cc", ".cu", ".inc"} or is_test(path) or path.stem.endswith("_tables"):
+    """Lines of source, device text too; 0 for a test or a generated table."""
+    if path.suffix not in {".h", ".cc", ".cu", ".cuh", ".inc"} or is_test(path) or path.stem.endswith("_tables"):
         return 0
     return len(path.read_text().splitlines())
 

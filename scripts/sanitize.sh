@@ -15,8 +15,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 declare -A groups=(
-  [asan-ubsan]="data prepare batches page;tokenizer chat config init grok drawn scaling sql attest experiment lab lab_commands paper site publication board without;base io tls cluster checkpoint http monitor serve;numerics ir interp trace grad dist nn"
-  [tsan]="base io tls dist http;cluster;checkpoint;tokenizer data prepare batches")
+  [asan-ubsan]="data prepare batches page;tokenizer chat config init grok drawn scaling sql attest experiment lab lab_commands paper site publication board without;base io objects tls cluster checkpoint http monitor serve;numerics ir interp trace grad dist nn"
+  [tsan]="base io objects tls dist http;cluster;checkpoint;tokenizer data prepare batches")
 export LSAN_OPTIONS=suppressions=$PWD/scripts/leaks.supp:print_suppressions=0
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1

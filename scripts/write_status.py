@@ -7,8 +7,8 @@
                                                writes nothing; fails when the pages are not what it would write, or when
                                                ctest has a test there that no promise names
 
-tests/results/promises.json has the promises: the tests that show each (and rows of measured.json), the code that it
-covers, and how to repeat it. tests.json has the last result of every test in each size, as tests/suite/run_test.py left
+tests/results/promises.json has the promises: the tests that show each, rows of measured.json, sections of the
+benchmarks ("goals"), the code that it covers, and how to repeat it. What no row or section has is *not run*. tests.json has the last result of every test in each size, as tests/suite/run_test.py left
 it. measured.json has what was measured by hand and no test repeats: add a row there. Both are lists of rows, one a line:
 what, command, result, commit, date, machine.
 
@@ -17,6 +17,8 @@ oldest of these runs. It is *stale* when a commit after one of these runs has ch
 to the commit at which the page was written, which the page names. At most LIMIT commits later it must be written again.
 """
 import argparse
+import bisect
+import functools
 import json
 import os
 import pathlib
@@ -84,6 +86,9 @@ def problems(rows, place):
             yield f"{place}, row {number} ({row['what']}): {row['commit']} is no commit"
         elif not re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"]):
             yield f"{place}, row {number} ({row['what']}): {row['date']} is no date"
+        elif not is_in_history(row["commit"]):
+            yield (f"{place}, row {number} ({row['what']}): commit {row['commit']} is no ancestor of HEAD, so no clone of it knows the commit; "
+                   "name the commit of this history that has the code")
 
 
 def refuse(wrong):
@@ -112,7 +117,7 @@ def bench_rows():
         if made is None:
             sys.exit(f"error: {path}: section {title} does not begin with its date, commit and command: {section['made']}")
         for case, goal, seen, held, _ in section["goals"]:
-            yield dict(what=case, command=made[3], result=f"{seen}; goal {goal}: {held}", commit=made[2], date=made[1],
+            yield dict(title=title, what=case, command=made[3], result=f"{seen}; goal {goal}: {held}", commit=made[2], date=made[1],
                        machine=machine)
 
 
@@ -138,10 +143,40 @@ def git(*words):
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def changed(commit, at, code):
-    """Whether a commit after `commit`, up to `at`, changed the code; None where the history is not known."""
+@functools.cache
+def history():
+    """The commits of HEAD, sorted; None where they are not all here."""
+    return sorted(git("rev-list", "HEAD").split()) if git("rev-parse", "--is-shallow-repository") == "false" else None
+
+
+def is_in_history(commit):
+    commits = history()
+    at = bisect.bisect_left(commits, commit) if commits else 0
+    return commits is None or (at < len(commits) and commits[at].startswith(commit))
+
+
+@functools.cache
+def changed(commit, at, *code):
+    """Whether a commit after `commit`, up to `at`, changed the code; None where the history is not known or lacks the commit,
+    which this clone may have all the same."""
+    if not is_in_history(commit):
+        return None
     count = git("rev-list", "--count", f"{commit}..{at}", "--", *code) if at else None
     return None if count is None else int(count) > 0
+
+
+def goal_words(promise, when):
+    """Of each section of the benchmarks that a promise names how many goals were reached where it was measured last, and those not run."""
+    seen, missing = [], []
+    for title in promise.get("goals", ()):
+        found = [{**row, "held": row["result"].endswith(": yes")} for row in bench_rows() if row["title"] == title]
+        last = max((row["date"] for row in found), default="")
+        rows = [row for row in found if row["date"] == last and not row["result"].endswith(": not run")]
+        if rows:
+            seen.append(f"{title}: {sum(row['held'] for row in rows)} of {len(rows)} goals {when(rows)}")
+        else:
+            missing.append(title)
+    return seen, missing
 
 
 def promise_row(promise, tests, measured, at):
@@ -157,16 +192,20 @@ def promise_row(promise, tests, measured, at):
     drawn, hand = [row for row in drawn if row], [row for row in measured if row["what"] in promise.get("measured", ())]
 
     def when(rows):
-        ages = [changed(row["commit"], at, promise["code"]) for row in rows]
+        ages = [changed(row["commit"], at, *promise["code"]) for row in rows]
         mark = " *stale*" if True in ages else " *age unknown*" if None in ages else ""
         return min(row["date"] for row in rows) + mark
 
-    words = [when(full) if not lacking else f"{len(full)} of {len(promise['tests'])} tests"]
+    words = [when(full) if not lacking else f"{len(full)} of {len(promise['tests'])} tests"] if promise["tests"] else []
     words += [f"{len(drawn)} on samples {when(drawn)}"] if drawn else []
     words += [f"by hand {when(hand)}"] if hand else []
+    goals, missing = goal_words(promise, when)
+    missing += [name for name in promise.get("measured", ()) if name not in {row["what"] for row in hand}]
+    words += goals + ([f"*not run*: {', '.join(missing)}"] if missing else [])
     words += [f"**failed: {', '.join(failed)}**"] if failed else []
     on = sorted({row["machine"].split(", ")[1] for row in full + hand if row["machine"].count(",") > 1})
-    names = promise["tests"][0] + (f" and {len(promise['tests']) - 1} more" if len(promise["tests"]) > 1 else "")
+    shown_by = promise["tests"] or [promise["by"]]
+    names = shown_by[0] + (f" and {len(shown_by) - 1} more" if len(shown_by) > 1 else "")
     command = promise["repeat"].replace("|", "\\|")
     return f"| {promise['promise']} | {names} | {'; '.join(words)} | {', '.join(on) or '-'} | `{command}` |", lacking
 

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 namespace ostro {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+}  // namespace
 
 std::string to_hex_digits(std::string_view bytes) {
   std::string out;
@@ -16,10 +19,9 @@ std::optional<std::string> from_hex_digits(std::string_view digits) {
   if (digits.size() % 2 != 0) return std::nullopt;
   std::string out;
   for (size_t i = 0; i < digits.size(); i += 2) {
-    unsigned value = 0;
-    const auto read = std::from_chars(digits.data() + i, digits.data() + i + 2, value, 16);
-    if (read.ec != std::errc() || read.ptr != digits.data() + i + 2) return std::nullopt;
-    out += static_cast<char>(value);
+    const size_t high = kDigits.find(digits[i]), low = kDigits.find(digits[i + 1]);
+    if (high == kDigits.npos || low == kDigits.npos) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
   }
   return out;
 }

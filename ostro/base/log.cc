@@ -2,13 +2,18 @@
 
 #include <cstdio>
 #include <mutex>
+#include <string>
+
+#include "ostro/base/watch/said.h"
 
 namespace ostro {
 namespace {
 
 void write_to_stderr(LogLevel level, std::string_view line) {
   const char* prefix = level == LogLevel::kWarning ? "warning: " : level == LogLevel::kError ? "error: " : "";
-  std::fprintf(stderr, "%s%.*s\n", prefix, static_cast<int>(line.size()), line.data());
+  const std::string text = prefix + std::string(line) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  add_said(text);
 }
 
 std::mutex& mutex() {

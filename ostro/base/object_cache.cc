@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "ostro/base/sha256.h"
+#include "ostro/base/user_cache.h"
 
 namespace ostro {
 namespace {
@@ -83,9 +84,8 @@ std::string environment_variable(const char* name) {
 
 fs::path default_cache_dir() {
   if (const std::string dir = environment_variable("OSTRO_CACHE_DIR"); !dir.empty()) return dir;
-  if (const std::string dir = environment_variable("XDG_CACHE_HOME"); !dir.empty()) return dir + "/ostro";
-  if (const std::string home = environment_variable("HOME"); !home.empty()) return home + "/.cache/ostro";
-  return {};
+  const fs::path caches = user_cache_folder();
+  return caches.empty() ? caches : caches / "ostro";
 }
 
 fs::path temporary_dir() {

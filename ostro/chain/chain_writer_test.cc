@@ -10,8 +10,8 @@
 #include "ostro/chain/example_chain_for_test.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/local_file_system.h"
-#include "ostro/io/s3/fake_s3_for_test.h"
-#include "ostro/io/s3/s3_file_system.h"
+#include "ostro/objects/s3/fake_s3_for_test.h"
+#include "ostro/objects/s3/s3_file_system.h"
 
 namespace ostro::chain {
 namespace {
@@ -219,9 +219,9 @@ TEST_CASE("a process killed in the middle of a line leaves a torn line") {
 TEST_CASE("in an object store a chain is begun, and cut, only while no other process has written it") {
   const std::string path = "s3://b/run/chain.jsonl", key = "b/run/chain.jsonl";
   for (const bool meanwhile : {false, true}) {
-    io::FakeS3 http;
-    io::FakeClock clock;
-    const auto fs = io::s3_file_system({.endpoint = "http://s3"}, http, clock);
+    objects::FakeS3 http;
+    objects::FakeClock clock;
+    const auto fs = objects::s3_file_system({.endpoint = "http://s3"}, http, clock);
     http.objects["b/else"] = "1";
     std::string whole;
     {

@@ -10,7 +10,7 @@
 #include "ostro/base/host_name.h"
 #include "ostro/chain/clock_text.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/lock_text.h"
+#include "ostro/objects/s3/lock_text.h"
 
 namespace ostro::chain {
 namespace {
@@ -36,8 +36,8 @@ bool is_locked_here(io::FileSystem& fs, const std::string& lock_path) {
   if (fs.is_object_store(lock_path)) {
     const auto text = fs.read_file(lock_path);
     if (!text.ok()) return false;
-    const io::LockText lock = io::parse_lock_text(*text);
-    return !lock.free && io::state_of_process(lock.process) == io::HolderState::kAlive;
+    const objects::LockText lock = objects::parse_lock_text(*text);
+    return !lock.free && objects::state_of_process(lock.process) == objects::HolderState::kAlive;
   }
   struct stat file{};
   if (::stat(lock_path.c_str(), &file) != 0) return false;
@@ -54,7 +54,7 @@ bool is_locked_here(io::FileSystem& fs, const std::string& lock_path) {
 }
 
 bool names_this_host(const std::string& lock_text) {
-  if (io::parse_lock_text(lock_text).free) return true;  // no process works on it, here or elsewhere
+  if (objects::parse_lock_text(lock_text).free) return true;  // no process works on it, here or elsewhere
   return lock_text.find(fmt::format(" on {} since ", host())) != std::string::npos;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "ostro/chat/value/from_json.h"
@@ -20,6 +22,8 @@ constexpr int64_t kMaxTemplate = int64_t{16} << 20;
 constexpr int64_t kMaxConfig = int64_t{1} << 30;  // what load_tokenizer allows
 constexpr const char* kDefault = "default";
 constexpr const char* kToolUse = "tool_use";
+constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                          "pad_token", "cls_token", "mask_token"};
 constexpr const char* kTemplateFile = "chat_template.jinja";
 
 std::string tool_template_path(const std::string& directory) {
@@ -166,8 +170,7 @@ Result<ChatTemplate> ChatTemplate::load(io::FileSystem& fs, const std::string& t
                       directory, out.templates_.empty() ? "" : "default "));
   }
 
-  for (const char* name :
-       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"})
+  for (const char* name : kSpecialTokens)
     if (config.contains(name))
       if (std::string token = token_text(config[name]); !token.empty())
         out.special_tokens_.emplace_back(name, std::move(token));
@@ -195,6 +198,28 @@ Status ChatTemplate::save(io::FileSystem& fs, const std::string& directory) cons
     }
   }
   return {};
+}
+
+bool ChatTemplate::mentions(std::string_view name) const {
+  const auto in_word = [](std::string_view text, size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  return std::any_of(templates_.begin(), templates_.end(), [&](const Named& t) {
+    const std::string_view text = t.source;
+    for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
+      if ((at == 0 || !in_word(text, at - 1)) && !in_word(text, at + name.size())) return true;
+    return false;
+  });
+}
+
+bool ChatTemplate::gives(std::string_view name) const {
+  const auto is_name = [&](const char* one) { return name == one; };
+  constexpr const char* kOfConversation[] = {"messages", "tools", "documents", "add_generation_prompt"};
+  return std::any_of(std::begin(kOfConversation), std::end(kOfConversation), is_name) ||
+         std::any_of(std::begin(kSpecialTokens), std::end(kSpecialTokens), is_name) ||
+         std::any_of(special_tokens_.begin(), special_tokens_.end(),
+                     [&](const auto& one) { return one.first == name; }) ||
+         jinja::is_function_name(name);
 }
 
 const jinja::Template& ChatTemplate::choose(const Conversation& conversation) const {

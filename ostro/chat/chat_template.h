@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,14 @@ class ChatTemplate {
 
   // Canonical JSON of the templates and of the special tokens that are passed to them.
   std::string identity() const;
+
+  // Whether the text of a template has the word `name`: without it a variable of this name changes nothing.
+  bool mentions(std::string_view name) const;
+
+  // Whether a template gets `name` from the tokenizer or from the program, so that its text follows from
+  // identity() and the conversation alone: a special token, also one that this tokenizer has not; a function;
+  // "messages", "tools", "documents" or "add_generation_prompt". A conversation's `more` would replace it.
+  bool gives(std::string_view name) const;
 
   // Writes chat_template.jinja (and additional_chat_templates/tool_use.jinja) into a directory, at the paths
   // that load() and Hugging Face transformers read.

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ostro/checkpoint/check_array.h"
+#include "ostro/checkpoint/checked_array.h"
 #include "ostro/checkpoint/save_parts.h"
 #include "ostro/checkpoint/scratch.h"
 #include "ostro/io/files/path.h"

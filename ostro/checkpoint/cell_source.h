@@ -27,7 +27,7 @@ enum class CellsFrom { kAnywhere, kCheckpoint };
 class CellSource {
  public:
   // Opens the array of the checkpoint, unless scratch may have cells of it: then it is opened when one is
-  // wanted that is not there. Errors, here or later: those of ZarrArray::open, and check_array.
+  // wanted that is not there. Errors, here or later: those of open_checked_array.
   static Result<CellSource> open(io::FileSystem& fs, const std::string& checkpoint, const TensorSpec& spec,
                                  const CellHashes& hashes, CellsTaken& taken,
                                  CellsFrom from = CellsFrom::kAnywhere);

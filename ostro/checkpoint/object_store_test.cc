@@ -7,8 +7,8 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/restore.h"
 #include "ostro/checkpoint/save.h"
-#include "ostro/io/s3/fake_s3_for_test.h"
-#include "ostro/io/s3/s3_file_system.h"
+#include "ostro/objects/s3/fake_s3_for_test.h"
+#include "ostro/objects/s3/s3_file_system.h"
 
 using namespace ostro;
 using namespace ostro::checkpoint;
@@ -18,10 +18,10 @@ namespace {
 constexpr const char* kPlace = "s3://b/run/checkpoints";
 
 struct SavedInStore {
-  io::FakeS3 http;
-  io::FakeClock clock;
+  objects::FakeS3 http;
+  objects::FakeClock clock;
   std::unique_ptr<io::FileSystem> fs =
-      io::s3_file_system({.endpoint = "http://s3", .retry = {.attempts = 1}}, http, clock);
+      objects::s3_file_system({.endpoint = "http://s3", .retry = {.attempts = 1}}, http, clock);
 
   SavedInStore() { http.objects["b/else"] = "a bucket of this server has something in it"; }
   Result<Saved> save(int64_t step, char content, Kind kind = Kind::kTemporary) {
@@ -93,10 +93,10 @@ TEST_CASE("checkpoint: in an object store one takes the place of another, and a 
     SavedInStore cut;
     REQUIRE(cut.save(4, 0, Kind::kPermanent).ok());
     REQUIRE(cut.save(8, 0).ok());
-    for (size_t i = 0; i < good; ++i) cut.http.faults.emplace_back([](io::HttpResponse&) {});
+    for (size_t i = 0; i < good; ++i) cut.http.faults.emplace_back([](objects::HttpResponse&) {});
     // The request is carried out or not; no answer comes, and none to those after it.
     for (int i = 0; i < 100; ++i)
-      cut.http.faults.emplace_back([](io::HttpResponse& r) { r = {.status = 0, .failure = "gone"}; });
+      cut.http.faults.emplace_back([](objects::HttpResponse& r) { r = {.status = 0, .failure = "gone"}; });
     (void)cut.save(8, 1);
     cut.http.faults.clear();
     const std::string steps = cut.steps();
@@ -115,9 +115,9 @@ TEST_CASE("checkpoint: in an object store one that is saved again stays, at ever
     SavedInStore s;
     REQUIRE(s.save(8, 1).ok());
     const auto before = s.http.objects;
-    for (size_t i = 0; i < good; ++i) s.http.faults.emplace_back([](io::HttpResponse&) {});
+    for (size_t i = 0; i < good; ++i) s.http.faults.emplace_back([](objects::HttpResponse&) {});
     for (int i = 0; i < 100; ++i)
-      s.http.faults.emplace_back([](io::HttpResponse& r) { r = {.status = 0, .failure = "gone"}; });
+      s.http.faults.emplace_back([](objects::HttpResponse& r) { r = {.status = 0, .failure = "gone"}; });
     const size_t requests = s.http.log.size();
     const bool saved = s.save(8, 1).ok();
     s.http.faults.clear();

@@ -7,7 +7,7 @@
 
 #include "ostro/base/aligned.h"
 #include "ostro/base/parallel.h"
-#include "ostro/checkpoint/check_array.h"
+#include "ostro/checkpoint/checked_array.h"
 #include "ostro/checkpoint/save.h"
 #include "ostro/io/arrays/zarr_parts.h"
 

@@ -7,7 +7,7 @@
 #include "ostro/base/failpoint.h"
 #include "ostro/base/log.h"
 #include "ostro/base/parallel.h"
-#include "ostro/checkpoint/check_array.h"
+#include "ostro/checkpoint/checked_array.h"
 #include "ostro/checkpoint/scratch.h"
 #include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/path.h"
@@ -77,8 +77,6 @@ Attempt restore_one(io::FileSystem& fs, const std::string& path, const Placement
   return {};
 }
 
-}  // namespace
-
 Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std::string& path) {
   if (array.dtype == zarr_dtype(spec.dtype) && array.shape == spec.shape &&
       array.dimension_names == spec.axes)
@@ -86,6 +84,8 @@ Status check_array(const io::ZarrSpec& array, const TensorSpec& spec, const std:
   return corrupt(fmt::format("{}/zarr.json: dtype, shape or dimension_names differ from the manifest's {}",
                              path, spec.type_str()));
 }
+
+}  // namespace
 
 Result<io::ZarrArray> open_checked_array(io::FileSystem& fs, const std::string& checkpoint,
                                          const TensorSpec& spec) {

@@ -11,7 +11,6 @@
 #include "ostro/checkpoint/catalog.h"
 #include "ostro/checkpoint/cell_source.h"
 #include "ostro/checkpoint/manifest.h"
-#include "ostro/io/arrays/zarr.h"
 #include "ostro/io/files/file_system.h"
 #include "ostro/io/files/leased_region.h"
 

@@ -98,7 +98,8 @@ class ScratchFileSystem::Tee final : public io::WritableFile {
 
 ScratchFileSystem::ScratchFileSystem(io::FileSystem& base, io::FileSystem& local, const std::string& scratch,
                                      const std::string& run_directory)
-    : base_(base),
+    : ForwardingFileSystem(base),
+      base_(base),
       local_(local),
       checkpoints_(io::join_path(io::clean_path(run_directory), kCheckpointsFolder) + "/"),
       folder_(folder_of_run(scratch, run_directory)) {}
@@ -237,33 +238,6 @@ Result<std::unique_ptr<io::WritableFile>> ScratchFileSystem::create_once(const s
   return std::unique_ptr<io::WritableFile>(std::make_unique<Tee>(std::move(stored), std::move(copy)));
 }
 
-Result<std::unique_ptr<io::RandomAccessFile>> ScratchFileSystem::open(const std::string& path) {
-  return base_.open(path);
-}
-Result<std::unique_ptr<io::WritableFile>> ScratchFileSystem::create(const std::string& path) {
-  return base_.create(path);
-}
-Result<std::unique_ptr<io::WritableFile>> ScratchFileSystem::open_append(const std::string& path) {
-  return base_.open_append(path);
-}
-Result<io::FileInfo> ScratchFileSystem::stat(const std::string& path) { return base_.stat(path); }
-Status ScratchFileSystem::truncate(const std::string& path, int64_t size) {
-  return base_.truncate(path, size);
-}
-Status ScratchFileSystem::rename(const std::string& from, const std::string& to) {
-  return base_.rename(from, to);
-}
-Status ScratchFileSystem::remove(const std::string& path) { return base_.remove(path); }
-Result<std::vector<io::DirEntry>> ScratchFileSystem::list(const std::string& path) {
-  return base_.list(path);
-}
-Status ScratchFileSystem::make_dirs(const std::string& path) { return base_.make_dirs(path); }
-Status ScratchFileSystem::sync_dir(const std::string& path) { return base_.sync_dir(path); }
-Status ScratchFileSystem::sync_tree(const std::string& path) { return base_.sync_tree(path); }
-Result<std::unique_ptr<io::FileLock>> ScratchFileSystem::lock(const std::string& path,
-                                                              std::string_view owner) {
-  return base_.lock(path, owner);
-}
 Status ScratchFileSystem::write_later(const std::string& path, std::string_view content) {
   return base_.write_later(path, content);
 }

@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "ostro/io/files/file_system.h"
+#include "ostro/io/files/forwarding_file_system.h"
 
 namespace ostro::checkpoint {
 
 // Forwards everything to `base`. Of what create_once() makes below a checkpoint of the run, the chunks are
 // written to the disk, too: under a temporary name, and renamed when the store has them. Thread-safe.
-class ScratchFileSystem final : public io::FileSystem {
+class ScratchFileSystem final : public io::ForwardingFileSystem {
  public:
   // Touches nothing yet. `base`, which has `run_directory`, and `local`, which has the folder `scratch`, must
   // outlive it.
@@ -38,24 +38,13 @@ class ScratchFileSystem final : public io::FileSystem {
   io::FileSystem& local() { return local_; }
   const std::string& folder() const { return folder_; }  // of the run
 
-  Result<std::unique_ptr<io::RandomAccessFile>> open(const std::string& path) override;
-  Result<std::unique_ptr<io::WritableFile>> create(const std::string& path) override;
   Result<std::unique_ptr<io::WritableFile>> create_once(const std::string& path) override;
-  Result<std::unique_ptr<io::WritableFile>> open_append(const std::string& path) override;
-  Result<io::FileInfo> stat(const std::string& path) override;
-  Status truncate(const std::string& path, int64_t size) override;
-  Status rename(const std::string& from, const std::string& to) override;
-  Status remove(const std::string& path) override;
-  Result<std::vector<io::DirEntry>> list(const std::string& path) override;
-  Status make_dirs(const std::string& path) override;
-  Status sync_dir(const std::string& path) override;
-  Status sync_tree(const std::string& path) override;
-  Result<std::unique_ptr<io::FileLock>> lock(const std::string& path, std::string_view owner) override;
-  bool is_object_store(const std::string& path) override { return base_.is_object_store(path); }
   Status write_later(const std::string& path, std::string_view content) override;
   Status remove_all(const std::string& path) override;
 
  private:
+  Status before(Operation /*operation*/, const std::string& /*path*/) override { return {}; }
+
   class Copy;
   class Tee;
   // A chunk of a checkpoint of the run.

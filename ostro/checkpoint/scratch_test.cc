@@ -10,8 +10,8 @@
 #include "ostro/checkpoint/scratch.h"
 #include "ostro/io/files/faulty_file_system.h"
 #include "ostro/io/files/memory_file_system.h"
-#include "ostro/io/s3/fake_s3_for_test.h"
-#include "ostro/io/s3/s3_file_system.h"
+#include "ostro/objects/s3/fake_s3_for_test.h"
+#include "ostro/objects/s3/s3_file_system.h"
 
 using namespace ostro;
 using namespace ostro::checkpoint;
@@ -25,10 +25,10 @@ constexpr const char* kCheckpointsInStore = "s3://b/runs/nano/checkpoints";
 std::string content_of(char letter) { return {letter, 1, letter, 0, letter}; }
 
 struct MachineWithScratch {
-  io::FakeS3 http;
-  io::FakeClock clock;
+  objects::FakeS3 http;
+  objects::FakeClock clock;
   std::unique_ptr<io::FileSystem> store =
-      io::s3_file_system({.endpoint = "http://s3", .retry = {.attempts = 1}}, http, clock);
+      objects::s3_file_system({.endpoint = "http://s3", .retry = {.attempts = 1}}, http, clock);
   io::MemoryFileSystem memory;
   io::FaultyFileSystem disk{memory};
   std::unique_ptr<ScratchFileSystem> process = another_process();

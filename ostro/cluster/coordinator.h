@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "ostro/base/error.h"
 #include "ostro/cluster/event.h"
@@ -28,7 +29,9 @@ struct CoordinatorOptions {
   // The least and the greatest number of workers in an epoch. The first epoch begins when max_workers have
   // joined, or with fewer when for two seconds no worker has joined.
   int64_t min_workers = 1, max_workers = 1;
-  int64_t multiple = 1;                   // the number of workers must be a multiple of this
+  int64_t multiple = 1;  // the number of workers must be a multiple of this
+  int64_t replicas = 0;  // as in Sizes (epoch_sizes.h)
+  bool equal_slices = false;
   std::chrono::milliseconds lease{5000};  // a worker that is silent for this long is lost
   // A connection that is relayed counts as lost when the machine of one end acknowledges nothing for so long.
   std::chrono::milliseconds link_timeout{60'000};
@@ -41,6 +44,9 @@ struct CoordinatorOptions {
   Observer observer;       // may be empty
   std::string state_file;  // the file of cluster.json (watch/cluster_file.h); "": none
   std::function<std::string(int64_t workers)> mesh;  // the mesh of that many workers as text, for that file
+  // Called from the coordinator's thread with what a worker has written to standard error (Member::pass_on),
+  // a part of a line perhaps. Must not wait. Without it that is dropped.
+  std::function<void(const Hello&, std::string_view bytes)> on_said;
   // Called from the coordinator's thread when a worker is lost because it is silent. Must not wait.
   std::function<void(const Hello&)> on_silence;
 };

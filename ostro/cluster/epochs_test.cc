@@ -7,11 +7,51 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "ostro/cluster/job_for_test.h"
 
 namespace ostro::cluster {
 namespace {
+
+TEST_CASE("what a worker writes comes with its heartbeats, and the rest when it ends") {
+  Job job(1, milliseconds(5000));
+  job.coordinator.reset();
+  std::mutex mutex;
+  std::string said, heard;
+  job.options.on_said = [&](const Hello& hello, std::string_view bytes) {
+    const std::lock_guard lock(mutex);
+    heard += fmt::format("{}|{};", hello.host, bytes);
+  };
+  job.start();
+  auto member = job.join();
+  member->pass_on([&](size_t most) {
+    const std::lock_guard lock(mutex);
+    CHECK(most >= 16 << 10);
+    return std::exchange(said, "");
+  });
+  const auto say_and_wait = [&](const std::string& text, const std::string& wanted, bool ends) {
+    {
+      const std::lock_guard lock(mutex);
+      said = text;
+    }
+    if (ends) member.reset();
+    const auto until = std::chrono::steady_clock::now() + kSoon;
+    while (true) {
+      {
+        const std::lock_guard lock(mutex);
+        if (heard == wanted) return;
+        REQUIRE_MESSAGE(std::chrono::steady_clock::now() < until, heard);
+      }
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  };
+  say_and_wait("a line\nand a", "here|a line\nand a;", false);
+  say_and_wait("nother\n", "here|a line\nand a;here|nother\n;", true);
+}
 
 TEST_CASE("an epoch begins when all workers are there, with ranks by order of joining") {
   Job job(3);

@@ -15,6 +15,8 @@ namespace ostro::cluster {
 namespace {
 
 constexpr int64_t kBeatsALease = 5;
+constexpr size_t kMostSaidABeat = size_t{16} << 10;  // bytes of what this process says
+constexpr size_t kMostSaidAtEnd = size_t{64} << 10;
 constexpr std::chrono::milliseconds kTry{1000};  // one attempt to come back
 constexpr std::chrono::milliseconds kRest{100};  // after one that something has answered and that failed
 
@@ -69,10 +71,12 @@ Status Link::talk() {
     {
       Lock lock(mutex_);
       // Send what is still queued.
+      if (stopped_ && !muted_) push_said(kMostSaidAtEnd);
       if (stopped_) return muted_ ? status : channel_.flush();
       if (!muted_ && next_beat_ <= Clock::now()) {
         next_beat_ = Clock::now() + lease_ / kBeatsALease;
         channel_.push(beat_message(progress_ ? progress_() : Progress()));
+        push_said(kMostSaidABeat);
       }
       if (!muted_) status = channel_.flush();
       call_if_ended(lock);
@@ -219,16 +223,7 @@ Status Link::handle_epoch(MessageReader& reader) {
   epoch.number = reader.number();
   epoch.rank = reader.number();
   epoch.planned = reader.number() != 0;
-  epoch.size = reader.number();
-  epoch.rates.limit = reader.number();
-  epoch.rates.fastest = reader.number();
-  if (epoch.size < 0 || epoch.size > static_cast<int64_t>(kMostBytes))
-    return corrupt("it does not follow the protocol of a coordinator");
-  for (int64_t i = 0; i < epoch.size; ++i) {
-    epoch.hosts.emplace_back(reader.text());
-    epoch.slices.emplace_back(reader.text());
-    epoch.guessed.push_back(reader.number() != 0);
-  }
+  if (!read_workers(reader, epoch)) return corrupt("it does not follow the protocol of a coordinator");
   // For the next coordinator, which does not know what was measured.
   if (!names_its_slice_ && epoch.rank >= 0 && epoch.rank < epoch.size) {
     const auto rank = static_cast<size_t>(epoch.rank);
@@ -281,6 +276,18 @@ void Link::push(const std::string& message) {
   // A full channel means a coordinator that does not read: the lease will find it lost.
   if (!channel_.push(message)) return;
   waker_.wake();
+}
+
+void Link::push_said(size_t most) {
+  if (!said_) return;
+  const std::string text = said_(most);
+  // Where the channel is full, the coordinator does not read, and they are lost.
+  if (!text.empty()) channel_.push(Message(Kind::kSaid).text(text).take());
+}
+
+void Link::pass_on(std::function<std::string(size_t most)> said) {
+  const Lock lock(mutex_);
+  said_ = std::move(said);
 }
 
 std::string Link::address() {

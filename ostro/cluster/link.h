@@ -62,6 +62,7 @@ class Link {
   // The address of the coordinator, in numbers: of the last one that was connected.
   std::string address();
   void report(std::function<Progress()> progress);
+  void pass_on(std::function<std::string(size_t most)> said);
   void mute_for_test();
 
  private:
@@ -82,6 +83,7 @@ class Link {
   void end_up_to(int64_t number, const std::string& reason);
   void answer_waiting(const std::function<bool(const Request&)>& which, const std::string& why);
   void push(const std::string& message);
+  void push_said(size_t most);
   void call_if_ended(Lock& lock);
   bool wait_until(Lock& lock, std::optional<Clock::time_point> until, const std::function<bool()>& there);
 
@@ -99,11 +101,12 @@ class Link {
   bool away_ = false;  // the connection is lost, and another is being made
   std::atomic<bool> stop_asked_ = false, over_ = false;
   std::atomic<int64_t> status_ = 0;
-  std::function<Progress()> progress_;          // for heartbeats
-  Clock::time_point next_beat_, silent_until_;  // of the thread
-  std::map<int64_t, Epoch> epochs_;             // those that have not ended
-  int64_t ended_ = 0;                           // epochs up to this number have ended
-  int64_t began_ = 0;                           // the last that this member works in
+  std::function<Progress()> progress_;            // for heartbeats
+  std::function<std::string(size_t most)> said_;  // what is to be passed on
+  Clock::time_point next_beat_, silent_until_;    // of the thread
+  std::map<int64_t, Epoch> epochs_;               // those that have not ended
+  int64_t ended_ = 0;                             // epochs up to this number have ended
+  int64_t began_ = 0;                             // the last that this member works in
   std::string end_reason_;
   std::optional<Error> gone_;               // the error after which no coordinator is expected any more
   std::map<int64_t, std::string> faulted_;  // by epoch, with the reason

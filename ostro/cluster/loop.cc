@@ -36,7 +36,9 @@ Loop::Loop(const CoordinatorOptions& options, Socket listener, Journal journal,
       certificates_(std::move(certificates)),
       epoch_(journal_.last_epoch()),
       roster_(
-          {options.min_workers, options.max_workers, options.multiple}, journal_.last_epoch(),
+          {options.min_workers, options.max_workers, options.multiple, options.replicas,
+           options.equal_slices},
+          journal_.last_epoch(),
           [this](int64_t member, const std::string& message) {
             const auto found = members_.find(member);
             if (found != members_.end()) push(*found->second, message);

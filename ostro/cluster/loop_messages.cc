@@ -104,6 +104,13 @@ void Loop::handle_member(Peer& peer, MessageReader& reader) {
     const std::string_view what = reader.text();
     if (reader.done()) return watch_.says(member, what);
   }
+  if (kind == Kind::kSaid) {
+    const std::string_view bytes = reader.text();
+    if (reader.done()) {
+      if (options_.on_said) options_.on_said(roster_.hello(member), bytes);
+      return;
+    }
+  }
   if (kind == Kind::kSlices) return handle_slices(peer, reader);
   const bool stores = kind == Kind::kSet || kind == Kind::kGet || kind == Kind::kGetAll;
   const int64_t first = reader.number();  // an epoch, or a request

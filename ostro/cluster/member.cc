@@ -137,6 +137,8 @@ dist::KeyValue& Member::store(int64_t epoch) {
 
 void Member::report(std::function<Progress()> progress) { state_->link.report(std::move(progress)); }
 
+void Member::pass_on(std::function<std::string(size_t most)> said) { state_->link.pass_on(std::move(said)); }
+
 void Member::mute_for_test() { state_->link.mute_for_test(); }
 
 }  // namespace ostro::cluster

@@ -74,6 +74,9 @@ class Member {
 
   // Sets the source of the progress that each heartbeat carries. The function must not wait.
   void report(std::function<Progress()> progress);
+  // Sets the source of what this process has written to standard error: each heartbeat, and the end of the
+  // connection, passes on at most so many bytes of it. The function must not wait or log.
+  void pass_on(std::function<std::string(size_t most)> said);
   // The address of the coordinator, in numbers; the last one while it is gone.
   std::string coordinator_address() const;
 

@@ -87,9 +87,10 @@ Result<int64_t> Roster::add(const Hello& hello, Time now) {
   entry.ready = true;
   last_ready_ = now;
   entry.was = hello.rank;
+  entry.cells = cells_of(sizes_, hello.rank, hello.size);
   if (current_ == 0 && hello.epoch == restored_) {
     current_ = std::exchange(restored_, 0);
-    expected_ = hello.size;
+    expected_ = current_size_ = hello.size;
     expected_until_ = now + kComeBack + std::min(expected_, kMostKeys) * kComeBackEach;
     log_info(
         fmt::format("epoch {} of {} workers goes on; waiting for them to come back", current_, expected_));
@@ -265,10 +266,21 @@ bool Roster::planned_is_due() const {
   return values != values_.end() && values->second.find(dist::kAllPreparedKey) != nullptr;
 }
 
-// Makes the planned epoch the current one. Its members know this already, so no message is sent.
+// Where a member has begun the current epoch, cells are with those who are in it.
+void Roster::note_cells() {
+  const bool worked =
+      std::any_of(members_.begin(), members_.end(), [](const auto& entry) { return entry.second.works; });
+  if (!worked) return;
+  for (auto& [member, entry] : members_) entry.cells = cells_of(sizes_, entry.rank, current_size_);
+}
+
+// Makes the planned epoch the current one. Its members know this already, so no message is sent. Until one of
+// them has begun it, cells are with those who were in the epoch before.
 void Roster::promote() {
+  note_cells();
   values_.erase(current_);
   current_ = std::exchange(planned_, 0);
+  current_size_ = planned_size_;
   log_info(fmt::format("epoch {} goes on", current_));
   for (auto& [member, entry] : members_) {
     entry.rank = std::exchange(entry.next_rank, -1);
@@ -297,6 +309,7 @@ void Roster::end(std::string_view reason) {
   if (planned_ != 0) values_.erase(planned_);
   current_ = planned_ = expected_ = 0;
   just_ended_ = true;
+  note_cells();
   for (auto& [member, entry] : members_) {
     const int64_t next_rank = std::exchange(entry.next_rank, -1);
     const int64_t rank = std::max(std::exchange(entry.rank, -1), next_rank);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ostro/base/error.h"
+#include "ostro/cluster/epoch_sizes.h"
 #include "ostro/cluster/event.h"
 #include "ostro/cluster/messages/epoch.h"
 #include "ostro/cluster/messages/values.h"
@@ -22,12 +23,6 @@ class Message;
 using Time = std::chrono::steady_clock::time_point;
 
 inline constexpr int64_t kMostFruitless = 20;
-
-// The sizes that epochs may have.
-struct Sizes {
-  int64_t least = 1, most = 1;
-  int64_t multiple = 1;  // the size is a multiple of this
-};
 
 // Members are numbered by order of joining. Not thread-safe, and `send` must not call it.
 //
@@ -112,6 +107,7 @@ class Roster {
     bool ready = false, leaving = false;
     bool works = false;  // it has reported that the current epoch has begun
     bool found = false;  // its slice was found by measuring
+    int64_t cells = -1;  // that it holds since the last epoch, as cells_of() numbers them; -1: none
   };
   // The slice of a machine, and whether the link between two workers of it was there to be measured.
   struct MachineSlice {
@@ -124,6 +120,8 @@ class Roster {
   // The members of the epoch that can begin or be planned now, by rank; empty: none.
   Members chosen(Time now) const;
   Members fitting(Members candidates) const;
+  Members in_equal_slices(const Members& candidates) const;
+  bool are_equal_slices(const Members& members) const;
   void know_slice(int64_t member);
   Guesses guesses(const Members& members) const;
   const std::string& slice_of(int64_t member, const Guesses& guesses) const;
@@ -134,6 +132,7 @@ class Roster {
   void end(std::string_view reason);
   void drop_planned(std::string_view reason);
   bool cut(int64_t number, const std::string& reason);
+  void note_cells();
   void promote();
   bool planned_is_due() const;
   // The reason why a member's request about an epoch must fail; "" when it may succeed.
@@ -152,6 +151,7 @@ class Roster {
   int64_t restored_;      // an epoch that an earlier coordinator began, and that may continue; 0: none
   int64_t planned_ = 0;   // the one that is planned beside the current one; 0: none
   int64_t expected_ = 0;  // size of the current one, while members of it may still return; 0: all are here
+  int64_t current_size_ = 0, planned_size_ = 0;  // with those who are lost
   Time expected_until_;
   Time last_added_, last_ready_;
   Time last_ended_;  // the time of the first expire() after the end of an epoch

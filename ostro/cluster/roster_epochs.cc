@@ -39,14 +39,16 @@ Roster::Members Roster::in_order(const std::function<bool(const Entry&)>& which)
   return out;
 }
 
-// Members without a slice that are to be measured are likely in that of their machine, or else in the largest
-// one. Where that is so, the epoch need not end when they were measured.
+// Members without a slice that are to be measured are likely in that of their machine, or else in the one
+// with the most members, in an epoch or not. Where that is so, the epoch need not end when they were
+// measured.
 Roster::Guesses Roster::guesses(const Members& members) const {
   std::map<std::string_view, int64_t> sizes;
   std::string largest;
-  for (const int64_t member : members)
+  const Members all = in_order([](const Entry& e) { return !e.leaving; });
+  for (const int64_t member : all)
     if (const std::string& slice = members_.at(member).hello.slice; !slice.empty()) ++sizes[slice];
-  for (const int64_t member : members)
+  for (const int64_t member : all)
     if (const std::string& slice = members_.at(member).hello.slice; sizes[slice] > sizes[largest])
       largest = slice;
   Guesses out;
@@ -79,21 +81,43 @@ Roster::Members Roster::by_slice(const Members& members, const Guesses& guesses)
   return out;
 }
 
-// The first candidates, as many as an epoch may have; empty if they are too few. A run that stops may be
-// saved by fewer than could go on with it.
+// The candidates that make the largest epoch whose slices have one size, in the same order; empty where the
+// mesh gains nothing by such an epoch, or where too few are left for it.
+Roster::Members Roster::in_equal_slices(const Members& candidates) const {
+  if (sizes_.replicas == 0) return {};
+  const Guesses guessed = guesses(candidates);
+  std::map<std::string_view, int64_t> numbers;
+  std::vector<Candidate> all;
+  for (const int64_t member : candidates) {
+    const Entry& entry = members_.at(member);
+    const auto number = static_cast<int64_t>(numbers.size());
+    const int64_t slice = numbers.try_emplace(slice_of(member, guessed), number).first->second;
+    all.push_back({slice, current_ != 0 ? cells_of(sizes_, entry.rank, current_size_) : entry.cells});
+  }
+  Members out;
+  for (const size_t place : equal_slices(all, sizes_)) out.push_back(candidates[place]);
+  return static_cast<int64_t>(out.size()) < sizes_.least && !stops_ ? Members() : out;
+}
+
+bool Roster::are_equal_slices(const Members& members) const { return in_equal_slices(members) == members; }
+
+// The candidates that make slices of one size, or else the first ones, as many as an epoch may have; empty if
+// they are too few. A run that stops may be saved by fewer than could go on with it.
 Roster::Members Roster::fitting(Members candidates) const {
+  if (Members equal = in_equal_slices(candidates); !equal.empty()) return equal;
   int64_t size = std::min(sizes_.most, static_cast<int64_t>(candidates.size()));
   size -= size % sizes_.multiple;
   candidates.resize(static_cast<size_t>(size < sizes_.least && !stops_ ? 0 : size));
   return candidates;
 }
 
-// Three cases. An epoch is current: another is planned if a member leaves, or if it would be larger; in the
-// second case only after kJoinBatch, so that workers that join together are taken in together, and only when
-// all members of the current one have begun it. None is current, and members have trained before: they begin
-// as soon as all have confirmed the end. If some would be left out (the size must fit the multiple), waits up
-// to kReplacement for a replacement of the lost one. None is current, and all are new: begins with
-// max_workers, or after kPatience with fewer.
+// Three cases. An epoch is current: another is planned if a member leaves, or if it would be larger or have
+// slices of one size for the first time; in the second case only after kJoinBatch, so that workers that join
+// together are taken in together, and only when all members of the current one have begun it. None is
+// current, and members have trained before: they begin as soon as all have confirmed the end. If some that
+// may hold cells would be left out (the size must fit the multiple, or slices have one size), waits up to
+// kReplacement for a replacement of the lost one.
+// None is current, and all are new: begins with max_workers, or after kPatience with fewer.
 Roster::Members Roster::chosen(Time now) const {
   if (over_ || planned_ != 0 || expected_ > 0) return {};
   const Members ready = in_order([](const Entry& e) { return e.ready && !e.leaving; });
@@ -105,9 +129,10 @@ Roster::Members Roster::chosen(Time now) const {
     const bool leaver =
         std::any_of(now_in.begin(), now_in.end(), [&](int64_t m) { return members_.at(m).leaving; });
     const Members next = fitting(in_order(&stays));
-    if (next == now_in || (!leaver && (next.size() <= now_in.size() || now < last_ready_ + kJoinBatch)))
-      return {};
-    return next;
+    if (next == now_in) return {};
+    if (leaver) return next;
+    const bool better = next.size() > now_in.size() || (are_equal_slices(next) && !are_equal_slices(now_in));
+    return better && now >= last_ready_ + kJoinBatch ? next : Members();
   }
   // A member that hangs and is not detected yet must not spoil the next epoch, and a slow one must not be
   // replaced by a spare.
@@ -117,8 +142,14 @@ Roster::Members Roster::chosen(Time now) const {
   if (!ready.empty()) {
     Members next = fitting(ready);
     // A member that is left out may hold the only copy of some cells: it is better to wait for a replacement
-    // of the lost one.
-    const bool leaves_out = next.size() < ready.size() && static_cast<int64_t>(next.size()) < sizes_.most;
+    // of the lost one. Where it is known who holds cells, a spare without any is no reason to
+    // wait.
+    const auto holders = [&](const Members& members) {
+      return std::count_if(members.begin(), members.end(), [&](int64_t member) {
+        return sizes_.replicas == 0 || members_.at(member).cells >= 0;
+      });
+    };
+    const bool leaves_out = holders(next) < holders(ready) && static_cast<int64_t>(next.size()) < sizes_.most;
     return leaves_out && (just_ended_ || now < last_ended_ + kReplacement) ? Members() : next;
   }
   const Members all = fitting(in_order([](const Entry& e) { return !e.leaving; }));
@@ -156,16 +187,22 @@ void Roster::begin(Time now) {
   restored_ = 0;
   const bool planned = current_ != 0;
   (planned ? planned_ : current_) = number;
-  log_info(
-      fmt::format("epoch {} {} with {} workers", number, planned ? "is planned" : "begins", members.size()));
+  (planned ? planned_size_ : current_size_) = static_cast<int64_t>(members.size());
+  const size_t waiting = in_order([](const Entry& e) { return e.ready && !e.leaving; }).size();
+  log_info(fmt::format(
+      "epoch {} {} with {} workers{}", number, planned ? "is planned" : "begins", members.size(),
+      waiting > members.size() ? fmt::format("; {} more wait until they fit", waiting - members.size())
+                               : ""));
   const Members before = in_order([](const Entry& e) { return e.rank >= 0; });
-  Message workers(Kind::kEpoch);
-  workers.number(static_cast<int64_t>(members.size())).number(rates_.limit).number(rates_.fastest);
+  Epoch epoch;
+  epoch.rates = rates_;
   for (const int64_t m : members) {
-    const Hello& hello = members_.at(m).hello;
-    workers.text(shortened(hello.host, kMostBytesOfHost));
-    workers.text(shortened(slice_of(m, guessed), kMostBytesOfHost)).number(guessed.count(m) > 0 ? 1 : 0);
+    epoch.hosts.push_back(shortened(members_.at(m).hello.host, kMostBytesOfHost));
+    epoch.slices.push_back(shortened(slice_of(m, guessed), kMostBytesOfHost));
+    epoch.guessed.push_back(guessed.count(m) > 0);
   }
+  Message workers(Kind::kEpoch);
+  write_workers(epoch, workers);
   for (size_t i = 0; i < members.size(); ++i) {
     Entry& entry = members_.at(members[i]);
     (planned ? entry.next_rank : entry.rank) = static_cast<int64_t>(i);

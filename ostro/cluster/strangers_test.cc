@@ -292,5 +292,40 @@ TEST_CASE("a message of any bytes can be read") {
   CHECK(hello->pid == 3);
 }
 
+TEST_CASE(
+    "the workers of an epoch, their slices in runs, are read as they were written, and not from a message "
+    "that is cut") {
+  Epoch epoch;
+  epoch.rates = {3, 6};
+  epoch.hosts = {"a", "b", "c", "d", "e", "f"};
+  epoch.slices = {"x", "x", "x", "y", "", ""};
+  epoch.guessed = {false, false, true, true, false, false};
+  Message message(Kind::kEpoch);
+  write_workers(epoch, message);
+  const std::string good = message.bytes();
+  const auto read = [](const std::string& bytes, Epoch& to) {
+    MessageReader reader(bytes);
+    return read_workers(reader, to) && reader.done();
+  };
+  Epoch again;
+  REQUIRE(read(good, again));
+  CHECK(again.size == 6);
+  CHECK(again.hosts == epoch.hosts);
+  CHECK(again.slices == epoch.slices);
+  CHECK(again.guessed == epoch.guessed);
+  CHECK(again.rates.fastest == 6);
+  for (size_t size = 1; size < good.size(); ++size) {
+    Epoch cut;
+    CHECK(!read(good.substr(0, size), cut));
+  }
+  std::mt19937_64 rng(test_seed());
+  for (int i = 0; i < 2000; ++i) {
+    std::string bytes = good;
+    bytes[1 + rng() % (bytes.size() - 1)] = static_cast<char>(rng());
+    Epoch other;
+    if (read(bytes, other)) CHECK(other.slices.size() == other.hosts.size());
+  }
+}
+
 }  // namespace
 }  // namespace ostro::cluster

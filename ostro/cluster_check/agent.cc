@@ -1,8 +1,6 @@
 #include "ostro/cluster_check/agent.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -11,15 +9,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "ostro/base/host_name.h"
 #include "ostro/base/machine.h"
 #include "ostro/chain/record.h"
 #include "ostro/chain/version.h"
+#include "ostro/cluster_check/agent_places.h"
 #include "ostro/cluster_check/link_probe.h"
-#include "ostro/io/files/path.h"
-#include "ostro/io/files/write_rate.h"
 #include "ostro/run/loop/selftest.h"
 
 namespace ostro::cluster_check {
@@ -28,7 +24,6 @@ namespace {
 using AgentJson = nlohmann::json;
 
 constexpr std::chrono::seconds kProbePatience{100};
-constexpr std::chrono::milliseconds kMarkerPatience{5000}, kMarkerLook{50};
 
 int64_t unix_nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -55,11 +50,16 @@ class Agent {
     if (what == "time") return AgentJson{{"time_ns", unix_nanoseconds()}};
     if (what == "selftest") return selftest();
     if (what == "device") return device(asked.value("device", ""));
-    if (what == "path") return path(asked.value("path", ""), asked.value("marker", ""));
+    if (what == "path") return answer_path(context_.fs, asked);
+    if (what == "variables") return set_variables(asked);
+    if (what == "store") return answer_store(asked);
+    if (what == "read") return answer_read(context_.fs, asked);
+    if (what == "disk") return answer_disk(context_.fs, asked);
     if (what == "listen") return listen(asked);
     if (what == "send") return send(asked);
     if (what == "taken") return taken();
-    return invalid_argument(fmt::format("\"{}\" is no question of this version", what));
+    return invalid_argument(
+        fmt::format("\"{}\" is no question of this version; copy one program to all machines", what));
   }
 
  private:
@@ -86,34 +86,6 @@ class Agent {
   Result<AgentJson> device(const std::string& name) const {
     ASSIGN_OR_RETURN(const auto engine, context_.on(name).engine());
     return AgentJson{{"engine", engine->info().name}};
-  }
-
-  Result<AgentJson> path(const std::string& folder, const std::string& marker) const {
-    io::FileSystem& fs = context_.fs;
-    const std::string file = io::join_path(folder, marker);
-    // A network file system may show a new file late.
-    const auto until = std::chrono::steady_clock::now() + kMarkerPatience;
-    bool seen = false;
-    while (true) {
-      const auto there = fs.exists(file);
-      seen = there.ok() && *there;
-      if (seen || std::chrono::steady_clock::now() >= until) break;
-      std::this_thread::sleep_for(kMarkerLook);
-    }
-    AgentJson out = {{"seen", seen}};
-    if (!seen) {
-      const auto there = fs.exists(folder);
-      out["exists"] = there.ok() && *there;
-      return out;
-    }
-    const auto lock = fs.lock(file, "a check of the cluster");
-    out["locked"] = !lock.ok() && lock.error().code() == ErrorCode::kBusy;
-    struct statvfs disk{};
-    if (::statvfs(folder.c_str(), &disk) == 0)
-      out["free"] = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
-    ASSIGN_OR_RETURN(out["write_rate"],
-                     io::write_rate(fs, fmt::format("{}.{}.{}", file, host_name(), ::getpid())));
-    return out;
   }
 
   Result<AgentJson> listen(const AgentJson& asked) {

@@ -6,6 +6,11 @@
 //   {"do": "device", "device": D}               whether an engine can be made there
 //   {"do": "path", "path": P, "marker": M}      whether the file M is seen in the folder P, its free bytes,
 //                                               whether its lock is held, and how fast a file is written
+//   {"do": "variables", "set": {NAME: VALUE}}   what workers get to reach an object store (AWS_*, OSTRO_S3_*)
+//   {"do": "store", "path": P, "marker": M}     whether a run can be written to the folder P at s3://: its
+//                                               server, where the keys come from, whether M is seen there
+//   {"do": "read", "path": P}                   whether P is there, or may be a name of the hub
+//   {"do": "disk", "path": P, "marker": M}      whether the folder P can be made and written; its free bytes
 //   {"do": "listen", "address": A, "key": K, "ports": R, "advertise": H}
 //                                               listens for one connection, as a worker with these options
 //                                               would (R and H may be ""); where others reach it

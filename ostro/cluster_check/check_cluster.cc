@@ -5,23 +5,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ostro/base/sha256.h"
+#include "ostro/cluster_check/check_places.h"
+#include "ostro/cluster_check/machines.h"
 #include "ostro/dist/reach.h"
-#include "ostro/io/files/path.h"
 #include "ostro/run/loop/selftest.h"
 
 namespace ostro::cluster_check {
 namespace {
 
-using CheckJson = nlohmann::json;
-
-constexpr std::chrono::seconds kStartPatience{60}, kShortPatience{20}, kLinkPatience{120}, kLongPatience{900};
 constexpr double kClockLimit = 1.0, kSlowShare = 0.25;
-constexpr int64_t kLowSpace = int64_t{1} << 30;
 constexpr size_t kAllPairs = 16;
 
 // The digits of a hash that people compare.
@@ -33,96 +27,22 @@ int64_t now_nanoseconds() {
       .count();
 }
 
-// 64 digits that no other check has.
-std::string new_key() {
-  const Nonce nonce = new_nonce();
-  return sha256_hex(std::string_view(nonce.data(), nonce.size()));
-}
-
-class Check {
+class Check : Machines {
  public:
-  Check(const Context& context, const CheckRequest& request) : context_(context), request_(request) {
-    processes_.resize(request.hosts.size());
-    for (const cluster::SshHost& host : request.hosts) out_.hosts.emplace_back().name = host.name;
-  }
+  using Machines::Machines;
 
   Result<ClusterReport> all() {
     start();
     each("asking the machines", [&](size_t i) { ask_facts(i), ask_clock(i), ask_devices(i); });
     compare_builds();
     if (request_.selftest) ask_selftest();
-    for (const std::string& folder : request_.folders)
-      if (!context_.stop()) RETURN_IF_ERROR(ask_folder(folder));
+    RETURN_IF_ERROR(check_places(*this));
     ask_links();
     if (context_.stop()) return Error(ErrorCode::kBusy, "the check was stopped by a signal");
     return std::move(out_);
   }
 
  private:
-  void problem(size_t i, const std::string& text) {
-    out_.problems.push_back(fmt::format("{}: {}", out_.hosts[i].name, text));
-  }
-
-  // Those that can be asked.
-  void each(const char* what, const std::function<void(size_t)>& use) {
-    for (size_t i = 0; i < processes_.size(); ++i) {
-      if (context_.stop()) return;
-      request_.on_progress(what, static_cast<double>(i) / static_cast<double>(processes_.size()));
-      if (processes_[i]) use(i);
-    }
-  }
-
-  // A machine that does not answer is asked nothing more.
-  bool ask(size_t i, const CheckJson& question) {
-    if (!processes_[i]) return false;
-    if (const Status asked = processes_[i]->ask(question.dump()); !asked.ok()) {
-      problem(i, asked.error().message());
-      processes_[i].reset();
-      return false;
-    }
-    return true;
-  }
-  // An error is a problem, unless `as_note` says that a run can start nevertheless.
-  std::optional<CheckJson> answer(size_t i, std::chrono::seconds patience, const std::string& about,
-                                  const std::string& as_note = "") {
-    if (!processes_[i]) return std::nullopt;
-    const auto line = processes_[i]->answer(patience, context_.stop);
-    if (!line.ok()) {
-      problem(i, line.error().message());
-      processes_[i].reset();
-      return std::nullopt;
-    }
-    CheckJson json = CheckJson::parse(*line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object()) {
-      problem(i, fmt::format("answers with \"{}\": is that program ostro, of this version?",
-                             line->substr(0, 200)));
-      processes_[i].reset();
-      return std::nullopt;
-    }
-    if (json.contains("error") && !as_note.empty()) {
-      out_.notes.push_back(
-          fmt::format("{}: {}{}; {}", out_.hosts[i].name, about, json.value("error", ""), as_note));
-      return std::nullopt;
-    }
-    if (json.contains("error")) {
-      problem(i, about + json.value("error", ""));
-      return std::nullopt;
-    }
-    return json;
-  }
-
-  // All are started before the first is waited for.
-  void start() {
-    for (size_t i = 0; i < processes_.size(); ++i) {
-      auto process = request_.start(request_.hosts[i]);
-      if (process.ok())
-        processes_[i] = std::move(*process);
-      else
-        problem(i, process.error().message());
-    }
-    for (size_t i = 0; i < processes_.size(); ++i) ask(i, {{"do", "facts"}});
-  }
-
   void ask_facts(size_t i) {
     const auto facts = answer(i, kStartPatience, "");
     if (!facts) return;
@@ -203,56 +123,6 @@ class Check {
                            digits(host.floats), digits(host.integers), digits(known.floats),
                            digits(known.integers)));
     });
-  }
-
-  // A file that this machine makes and locks must be seen, and its lock held, everywhere.
-  Status ask_folder(const std::string& folder) {
-    io::FileSystem& fs = context_.fs;
-    RETURN_IF_ERROR(fs.make_dirs(folder));
-    const std::string marker = fmt::format(".ostro-check-{}", new_key().substr(0, 16));
-    const std::string path = io::join_path(folder, marker);
-    auto lock = fs.lock(path, "a check of the cluster");
-    if (!lock.ok()) return lock.error();
-    RETURN_IF_ERROR(fs.sync_dir(folder));
-    each("folders", [&](size_t i) { ask(i, {{"do", "path"}, {"path", folder}, {"marker", marker}}); });
-    each("folders", [&](size_t i) {
-      const auto seen = answer(i, kLongPatience, fmt::format("{}: ", folder));
-      if (!seen) return;
-      if (!seen->value("seen", false)) {
-        problem(i,
-                fmt::format(
-                    "{}: {}, so a file that was made here is not there; mount one file system there on "
-                    "all machines",
-                    folder, seen->value("exists", false) ? "is another folder" : "there is no such folder"));
-        return;
-      }
-      if (!seen->value("locked", false))
-        problem(
-            i, fmt::format("{}: locks of other machines are not seen there, so that two jobs could write one "
-                           "run; mount it with locks (NFSv4, or `nolock` left out)",
-                           folder));
-      CheckedFolder& checked = out_.hosts[i].folders.emplace_back();
-      checked = {folder, seen->value("free", int64_t{0}), seen->value("write_rate", 0.0)};
-      if (checked.free < kLowSpace)
-        out_.notes.push_back(
-            fmt::format("{}: {}: only {} MiB are free", out_.hosts[i].name, folder, checked.free >> 20));
-    });
-    lock->reset();
-    // Programs that are cut off cannot remove the files that they try the disk with.
-    if (context_.stop())
-      for (auto& process : processes_) process.reset();
-    return remove_files(folder, marker);
-  }
-
-  // Removes the files of the folder whose names begin so.
-  Status remove_files(const std::string& folder, const std::string& begin) const {
-    ASSIGN_OR_RETURN(const auto entries, context_.fs.list(folder));
-    for (const io::DirEntry& entry : entries) {
-      if (!entry.name.starts_with(begin)) continue;
-      const Status removed = context_.fs.remove(io::join_path(folder, entry.name));
-      if (!removed.ok() && removed.error().code() != ErrorCode::kNotFound) return removed;
-    }
-    return {};
   }
 
   bool is_measured(size_t from, size_t to) const {
@@ -350,11 +220,7 @@ class Check {
     }
   }
 
-  const Context& context_;
-  const CheckRequest& request_;
   const bool listens_ = request_.relay != "always";  // workers, for others
-  std::vector<std::optional<cluster::LineProcess>> processes_;
-  ClusterReport out_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // check_cluster: whether a run can be started on some machines, before anything is started: it asks a program
-// on each of them (agent.h) about builds, clocks, self-test, devices, shared folders, and about the links
-// between them.
+// on each of them (agent.h) about builds, clocks, self-test, devices, about the folders, object stores and
+// disks of a run, and about the links between them.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,17 @@
 
 namespace ostro::cluster_check {
 
+// A place that an option names, "data.tokenizer".
+struct NamedPath {
+  std::string option, path;
+};
+
 struct CheckRequest {
   std::vector<cluster::SshHost> hosts;
   std::vector<std::string> folders;  // that all machines, and this one, must share
+  std::vector<NamedPath> stores;     // folders at s3:// in which all machines, and this one, write
+  std::vector<NamedPath> readable;   // that each machine reads, by its own path or from a store
+  std::vector<NamedPath> disks;      // folders of its own in which each machine writes
   std::optional<std::string> ports;  // trainer.worker_ports, "": any; none: there is no configuration
   std::string relay;                 // trainer.relay; "": the coordinator passes no bytes on
   bool selftest = true;
@@ -32,6 +40,11 @@ struct CheckedFolder {
   double write_rate = 0;  // bytes a second, written and synced
 };
 
+// A folder of an object store that can be written and read there.
+struct CheckedStore {
+  std::string path, server, keys;  // keys: where they come from, not what they are
+};
+
 struct CheckedHost {
   std::string name, address, processor, version, source_commit, binary_sha256, numerics;
   int64_t threads = 0, memory = 0;  // memory in bytes
@@ -39,6 +52,8 @@ struct CheckedHost {
   double clock_error = 0;           // of that, at most: half of the way there and back
   std::string floats, integers;     // hashes of the self-test
   std::vector<CheckedFolder> folders;
+  std::vector<CheckedStore> stores;
+  std::vector<CheckedFolder> disks;  // write_rate: not measured
   bool reached = false;
 };
 
@@ -55,7 +70,8 @@ struct ClusterReport {
 };
 
 // Asks all machines. All pairs are connected, in both directions; measured is each pair once, or of more than
-// 16 machines each with the next one and with the first. Nothing stays on the machines or in the folders.
+// 16 machines each with the next one and with the first. Nothing stays on the machines, in the folders or in
+// the stores.
 // What is wrong is in the report. Errors: a folder of this machine that cannot be written; kBusy when
 // context.stop asked to end.
 Result<ClusterReport> check_cluster(const Context& context, const CheckRequest& request);

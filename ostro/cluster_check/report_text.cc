@@ -23,6 +23,11 @@ std::string host_lines(const CheckedHost& host) {
   for (const CheckedFolder& folder : host.folders)
     out += fmt::format("  {}: shared, {:.1f} GB free, written at {:.0f} MB/s\n", folder.path,
                        static_cast<double>(folder.free) * 1e-9, folder.write_rate * 1e-6);
+  for (const CheckedStore& store : host.stores)
+    out += fmt::format("  {}: written and read at {}, {}\n", store.path, store.server,
+                       store.keys.empty() ? "without keys" : "with the keys of " + store.keys);
+  for (const CheckedFolder& disk : host.disks)
+    out += fmt::format("  {}: {:.1f} GB free\n", disk.path, static_cast<double>(disk.free) * 1e-9);
   return out;
 }
 
@@ -61,6 +66,11 @@ std::string report_json(const ClusterReport& report) {
     for (const CheckedFolder& folder : host.folders)
       folders.push_back(
           {{"path", folder.path}, {"free_bytes", folder.free}, {"bytes_per_second", folder.write_rate}});
+    Ordered stores = Ordered::array(), disks = Ordered::array();
+    for (const CheckedStore& store : host.stores)
+      stores.push_back({{"path", store.path}, {"server", store.server}, {"keys", store.keys}});
+    for (const CheckedFolder& disk : host.disks)
+      disks.push_back({{"path", disk.path}, {"free_bytes", disk.free}});
     out["hosts"].push_back({{"name", host.name},
                             {"reached", host.reached},
                             {"address", host.address},
@@ -75,7 +85,9 @@ std::string report_json(const ClusterReport& report) {
                             {"clock_error_seconds", host.clock_error},
                             {"selftest", host.floats},
                             {"selftest_integers", host.integers},
-                            {"folders", folders}});
+                            {"folders", folders},
+                            {"stores", stores},
+                            {"disks", disks}});
   }
   out["links"] = Ordered::array();
   for (const CheckedLink& link : report.links)

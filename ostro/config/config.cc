@@ -70,10 +70,11 @@ std::string cell(std::string text) {
 // Resolution has three layers: the defaults in the struct of options, the file, the overrides in their order.
 // The last two are joined here as trees, before any type is known; read_value() then changes only the fields
 // that the tree names.
-Result<Node> load_tree(const std::string& path, std::span<const Override> overrides, Mistakes* mistakes) {
+Result<Node> load_tree(const std::string& path, std::span<const Override> overrides, Mistakes* mistakes,
+                       const ReadText& read) {
   Node tree = Node::map();
   if (!path.empty()) {
-    ASSIGN_OR_RETURN(tree, read_yaml_file(path));
+    ASSIGN_OR_RETURN(tree, read_yaml_file(path, read));
   }
   for (const Override& override : overrides) mistakes->add(apply_override(override, &tree));
   return tree;

@@ -17,8 +17,10 @@
 namespace ostro::config {
 
 // The tree of a YAML file with the overrides applied; later overrides win. An empty path means an empty file.
-// Overrides that cannot be applied are added to `mistakes`, and the tree is without them.
-Result<Node> load_tree(const std::string& path, std::span<const Override> overrides, Mistakes* mistakes);
+// Overrides that cannot be applied are added to `mistakes`, and the tree is without them. `read`: as of
+// read_yaml_file.
+Result<Node> load_tree(const std::string& path, std::span<const Override> overrides, Mistakes* mistakes,
+                       const ReadText& read = {});
 
 // The errors of `status`, each with the place of the option that it begins with, as far as the tree names it.
 // Errors about options that `read`, the result of reading the tree, has an error about are left out: the

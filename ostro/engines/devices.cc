@@ -6,10 +6,9 @@
 
 #include "ostro/base/log.h"
 #include "ostro/base/machine.h"
-#include "ostro/cuda/admission/tensor_rule.h"
-#include "ostro/cuda/driver/driver.h"
-#include "ostro/cuda/driver/gpu.h"
-#include "ostro/cuda/driver/nvrtc.h"
+#include "ostro/gpu/driver/driver.h"
+#include "ostro/gpu/driver/gpu.h"
+#include "ostro/gpu/driver/nvrtc.h"
 #include "ostro/machine/isa.h"
 #include "ostro/products/choose_isa.h"
 #include "ostro/runtime/device_name.h"
@@ -27,13 +26,13 @@ CpuDevice find_cpu() {
   return cpu;
 }
 
-GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
+GpuDevice describe(const gpu::Driver& driver, const gpu::GpuFacts& facts) {
   GpuDevice gpu{.device = fmt::format("cuda:{}", facts.ordinal),
                 .name = facts.name,
-                .compute_capability = cuda::capability_text(facts.compute_capability),
+                .compute_capability = gpu::capability_text(facts.compute_capability),
                 .multiprocessors = facts.multiprocessors,
                 .memory_bytes = facts.memory_bytes};
-  if (const Status supported = cuda::check_capability(facts); !supported.ok()) {
+  if (const Status supported = gpu::check_capability(facts); !supported.ok()) {
     gpu.missing = supported.error().message();
     return gpu;
   }
@@ -41,7 +40,7 @@ GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
     gpu.free_bytes = *free;
   else
     gpu.missing = free.error().message();
-  if (const auto nvrtc = cuda::Nvrtc::open(driver.path(), driver.cuda_version(), facts.compute_capability);
+  if (const auto nvrtc = gpu::Nvrtc::open(driver.path(), driver.cuda_version(), facts.compute_capability);
       !nvrtc.ok() && gpu.missing.empty())
     gpu.missing = nvrtc.error().message();
   return gpu;
@@ -49,14 +48,14 @@ GpuDevice describe(const cuda::Driver& driver, const cuda::GpuFacts& facts) {
 
 // The GPUs of which nothing says yet that they cannot be used. Error: the reason why there is none.
 Result<std::vector<std::string>> usable_gpus() {
-  ASSIGN_OR_RETURN(const cuda::Driver* const driver, cuda::Driver::open());
+  ASSIGN_OR_RETURN(const gpu::Driver* const driver, gpu::Driver::open());
   std::vector<std::string> usable;
   Status none;
-  for (const cuda::GpuFacts& facts : driver->gpus()) {
-    Status fits = cuda::check_capability(facts);
+  for (const gpu::GpuFacts& facts : driver->gpus()) {
+    Status fits = gpu::check_capability(facts);
     if (fits.ok())
       if (const auto nvrtc =
-              cuda::Nvrtc::open(driver->path(), driver->cuda_version(), facts.compute_capability);
+              gpu::Nvrtc::open(driver->path(), driver->cuda_version(), facts.compute_capability);
           !nvrtc.ok())
         fits = nvrtc.error();
     if (fits.ok()) usable.push_back(fmt::format("cuda:{}", facts.ordinal));
@@ -71,19 +70,19 @@ Result<std::vector<std::string>> usable_gpus() {
 Devices find_devices() {
   Devices out{.cpu = find_cpu()};
   int cuda_version = 0;
-  const auto driver = cuda::Driver::open();
+  const auto driver = gpu::Driver::open();
   if (driver.ok()) {
     out.driver_path = (*driver)->path();
     out.driver_version = (*driver)->version();
     cuda_version = (*driver)->cuda_version();
-    out.cuda_version = cuda::cuda_text(cuda_version);
-    for (const cuda::GpuFacts& facts : (*driver)->gpus()) out.gpus.push_back(describe(**driver, facts));
+    out.cuda_version = gpu::cuda_text(cuda_version);
+    for (const gpu::GpuFacts& facts : (*driver)->gpus()) out.gpus.push_back(describe(**driver, facts));
   } else {
     out.missing.push_back(driver.error().message());
   }
-  if (const auto nvrtc = cuda::Nvrtc::open(out.driver_path, cuda_version, 0); nvrtc.ok()) {
+  if (const auto nvrtc = gpu::Nvrtc::open(out.driver_path, cuda_version, 0); nvrtc.ok()) {
     out.nvrtc_path = (*nvrtc)->path();
-    out.nvrtc_version = cuda::cuda_text((*nvrtc)->version());
+    out.nvrtc_version = gpu::cuda_text((*nvrtc)->version());
   } else {
     out.missing.push_back(nvrtc.error().message());
   }
@@ -118,12 +117,11 @@ Result<std::vector<cuda::BitsCompared>> check_device(const std::string& device, 
   if (name.kind != runtime::DeviceName::Kind::kCuda)
     return invalid_argument(fmt::format("--check {}: name a GPU, cuda or cuda:N", device));
   ASSIGN_OR_RETURN(const int threads, default_threads());
-  ASSIGN_OR_RETURN(cuda::Device* const gpu, cuda::open_gpu(name.ordinal));
+  ASSIGN_OR_RETURN(gpu::Device* const gpu, gpu::open_gpu(name.ordinal));
   ASSIGN_OR_RETURN(std::vector<cuda::BitsCompared> rows, cuda::compare_bits(*gpu, cases, threads));
   if (!gpu->limits().tensor_rule) return rows;
-  constexpr int64_t kSteps = 16 * 8;  // of a product
-  const int64_t products = std::clamp<int64_t>(cases / kSteps, 1, int64_t{1} << 20);
-  ASSIGN_OR_RETURN(cuda::BitsCompared steps, cuda::compare_tensor_rule(*gpu, products));
+  const int64_t products = std::clamp<int64_t>(cases / cuda::kProductBits, 1, int64_t{1} << 20);
+  ASSIGN_OR_RETURN(cuda::BitsCompared steps, cuda::compare_tensor_rule(*gpu, products, threads));
   rows.push_back(std::move(steps));
   return rows;
 }

@@ -12,11 +12,11 @@
 #include "ostro/base/object_cache.h"
 #include "ostro/cpu/engine/engine.h"
 #include "ostro/cuda/admission/admission.h"
-#include "ostro/cuda/driver/driver.h"
-#include "ostro/cuda/driver/gpu.h"
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/cuda/trial/trial.h"
+#include "ostro/gpu/driver/driver.h"
+#include "ostro/gpu/driver/gpu.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/runtime/device_name.h"
 
@@ -37,7 +37,7 @@ Result<bool> wants_fast_kernels() {
 }
 
 struct AdmittedGpu {
-  cuda::Device* device = nullptr;
+  gpu::Device* device = nullptr;
   cuda::FastFamilies fast = {};
 };
 
@@ -45,7 +45,7 @@ struct AdmittedGpu {
 Result<AdmittedGpu> admitted_gpu(int number) {
   static std::mutex mutex;
   static auto* const admitted = new std::map<int, AdmittedGpu>();
-  ASSIGN_OR_RETURN(cuda::Device* const device, cuda::open_gpu(number));
+  ASSIGN_OR_RETURN(gpu::Device* const device, gpu::open_gpu(number));
   const std::lock_guard lock(mutex);
   if (const auto found = admitted->find(number); found != admitted->end()) return found->second;
   RETURN_IF_ERROR(cuda::admit(*device));
@@ -54,13 +54,12 @@ Result<AdmittedGpu> admitted_gpu(int number) {
   if (fast) {
     ASSIGN_OR_RETURN(gpu.fast, cuda::try_fast_kernels(*device));
   }
-  device->memory().forget_peak();  // what follows is not the trial's
   return admitted->emplace(number, gpu).first->second;
 }
 
 // The first GPU that can be used; -1: none.
 int first_gpu() {
-  const auto driver = cuda::Driver::open();
+  const auto driver = gpu::Driver::open();
   std::string why = driver.ok() ? "" : driver.error().message();
   for (size_t i = 0; driver.ok() && i < (*driver)->gpus().size(); ++i) {
     const auto gpu = admitted_gpu(static_cast<int>(i));
@@ -103,7 +102,7 @@ Result<Wish> on_device(Wish wish, const std::string& device) {
 Result<std::unique_ptr<runtime::Engine>> make(const Wish& wish) {
   if (wish.kind == Wish::Kind::kInterpreter) return interp::make_interpreter();
   if (wish.kind == Wish::Kind::kCudaEmulated) {
-    ASSIGN_OR_RETURN(cuda::Device* const device, cuda::emulated_device());
+    ASSIGN_OR_RETURN(gpu::Device* const device, gpu::emulated_device());
     ASSIGN_OR_RETURN(const bool fast, wants_fast_kernels());
     return cuda::make_device_engine(*device, {.fast = fast ? cuda::kAllFast : cuda::FastFamilies{}});
   }

@@ -28,7 +28,7 @@ Status LayerRows::prepare_rows(int64_t rows, bool adapted) {
   Buffers table{resident_->parameter(f.embedding)};
   append(table, resident_->whole(f.embed_reads));
   ASSIGN_OR_RETURN(const Program* first,
-                   program({Part::kEmbed, 0, rows}, 0, [&] { return with(table, {tokens, positions}); }));
+                   programs({Part::kEmbed, 0, rows}, 0, [&] { return with(table, {tokens, positions}); }));
   const ir::Shape x = first->results[0];
   for (int64_t layer = 0; layer < layer_count(); ++layer) {
     if (std::find(f.kind.begin(), f.kind.begin() + layer, kind_of(layer)) != f.kind.begin() + layer) continue;
@@ -40,18 +40,18 @@ Status LayerRows::prepare_rows(int64_t rows, bool adapted) {
     };
     ir::Shape y;
     if (is_in_place()) {
-      ASSIGN_OR_RETURN(const Program* paged, program({Part::kPaged, kind, rows, 1, adapted}, layer, [&] {
+      ASSIGN_OR_RETURN(const Program* paged, programs({Part::kPaged, kind, rows, 1, adapted}, layer, [&] {
                          return with(weights.attention, {tokens, x, positions, keys, values, positions,
                                                          table("pos", rows), positions});
                        }));
       y = paged->results[0];
     } else {
-      ASSIGN_OR_RETURN(const Program* project, program({Part::kProject, kind, rows, 1, adapted}, layer, [&] {
+      ASSIGN_OR_RETURN(const Program* project, programs({Part::kProject, kind, rows, 1, adapted}, layer, [&] {
                          return with(weights.attention, {tokens, x, positions});
                        }));
       const ir::Shape q = project->results[0];
       const auto attend = [&](int64_t sequences, int64_t count) {
-        return program({Part::kAttend, kind, count, sequences}, layer, [&] {
+        return programs({Part::kAttend, kind, count, sequences}, layer, [&] {
           return with(weights.attention,
                       {with_rows(q, sequences, count), keys, values, table("batch", sequences),
                        ir::Shape{ir::DType::i32, {{"batch", sequences}}}});
@@ -64,13 +64,13 @@ Status LayerRows::prepare_rows(int64_t rows, bool adapted) {
       y = attended->results[0];
     }
     append(weights.attention, weights.chosen);
-    RETURN_IF_ERROR(program({Part::kRest, kind, rows, 1, adapted}, layer,
-                            [&] { return with(weights.attention, {x, y}); }));
+    RETURN_IF_ERROR(programs({Part::kRest, kind, rows, 1, adapted}, layer,
+                             [&] { return with(weights.attention, {x, y}); }));
   }
   const Buffers norm = resident_->whole(f.norm_reads), head = resident_->whole(f.head_reads);
-  RETURN_IF_ERROR(program({Part::kNormed, 0, rows}, 0, [&] { return with(norm, {x}); }));
+  RETURN_IF_ERROR(programs({Part::kNormed, 0, rows}, 0, [&] { return with(norm, {x}); }));
   RETURN_IF_ERROR(
-      program({Part::kHead, 0, rows, 1, adapted && has_adapted_head_}, 0, [&] { return with(head, {x}); }));
+      programs({Part::kHead, 0, rows, 1, adapted && has_adapted_head_}, 0, [&] { return with(head, {x}); }));
   return {};
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "ostro/base/machine.h"
 #include "ostro/infer/decode_program.h"
 #include "ostro/infer/row_arrays.h"
 #include "ostro/infer/traced.h"
@@ -16,6 +18,9 @@ namespace ostro::infer {
 using runtime::Buffer;
 
 namespace {
+
+// Memory that settling leaves to others.
+constexpr int64_t kRoomToSettle = int64_t{256} << 20;
 
 Arrays part_of(const Arrays& in, size_t first, size_t end) {
   return Arrays(in.begin() + static_cast<int64_t>(first), in.begin() + static_cast<int64_t>(end));
@@ -106,6 +111,22 @@ Result<LayerRows::LayerWeights> LayerRows::read_layer(int64_t layer) {
   return out;
 }
 
+void LayerRows::settle(const std::stop_token& stop) {
+  if (!resident_ || !resident_->may_move()) return;
+  const AvailableMemory memory = available_memory();
+  if (memory.bytes > 0 && memory.bytes < resident_->bytes_to_move() + kRoomToSettle) return;
+  Buffers moved = resident_->moved(stop);
+  const std::lock_guard lock(settled_mutex_);
+  settled_ = std::move(moved);
+}
+
+void LayerRows::take_settled() {
+  const std::lock_guard lock(settled_mutex_);
+  if (settled_.empty()) return;
+  resident_->take(std::exchange(settled_, {}));
+  std::erase_if(programs_, [](const auto& one) { return !one.first.panels && reads_panels(one.first.part); });
+}
+
 std::vector<models::WeightRead> LayerRows::reads_of(const Key& key, int64_t layer) const {
   const models::LayerFunctions& f = model_.layers;
   const auto at = static_cast<size_t>(layer);
@@ -177,12 +198,16 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   const Shapes given = shapes();
   Shapes of = given;
   if (key.adapted) of.push_back({ir::DType::i32, {{"batch", 1}, {"pos", key.rows}}});
-  std::vector<size_t> cut;  // weights of which integers were cut
+  std::vector<size_t> cut, in_panels;  // weights of which integers were cut, and those in panels
   const auto reads = resident_ ? reads_of(key, layer) : std::vector<models::WeightRead>();
   for (size_t i = 0; i < reads.size(); ++i) {
-    if (!resident_->is_cut(reads[i])) continue;
+    const bool is_cut = resident_->is_cut(reads[i]);
+    if (!is_cut && !resident_->panels(reads[i])) continue;
     of[i] = resident_->shape(reads[i]);
-    cut.push_back(i);
+    if (is_cut)
+      cut.push_back(i);
+    else if (key.panels)
+      in_panels.push_back(i);
   }
   ASSIGN_OR_RETURN(ir::Program p, infer::traced("rows", of, model_.leaves,
                                                 [&](const Arrays& in) { return traced(key, layer, in); }));
@@ -191,13 +216,25 @@ Result<LayerRows::Program*> LayerRows::program(const Key& key, int64_t layer,
   runtime::CompileOptions options;
   const int64_t inputs = std::ssize(given);
   if (key.part == Part::kPaged) options.donate = {inputs - 5, inputs - 4};
+  for (const size_t i : in_panels) take_panels(p, i, *resident_->panels(reads[i]));
   made.cut = take_cut_weights(p, cut, given);
   ASSIGN_OR_RETURN(made.executable, engine_.compile(p, options));
   return &programs_.emplace(key, std::move(made)).first->second;
 }
 
-Result<LayerRows::Buffers> LayerRows::run(const Key& key, int64_t layer, Buffers inputs,
+Result<LayerRows::Program*> LayerRows::programs(const Key& key, int64_t layer,
+                                                const std::function<Shapes()>& shapes) {
+  Key in_panels = key;
+  in_panels.panels = reads_panels(key.part);
+  if (resident_->is_in_panels()) return program(in_panels, layer, shapes);
+  if (resident_->may_move() && in_panels.panels) RETURN_IF_ERROR(program(in_panels, layer, shapes));
+  return program(key, layer, shapes);
+}
+
+Result<LayerRows::Buffers> LayerRows::run(const Key& asked, int64_t layer, Buffers inputs,
                                           const Buffer& adapter) {
+  Key key = asked;
+  key.panels = resident_ && resident_->is_in_panels() && reads_panels(key.part);
   ASSIGN_OR_RETURN(Program * p, program(key, layer, [&] { return shapes_of(inputs); }));
   if (key.adapted) inputs.push_back(adapter);
   if (!p->cut.empty()) {

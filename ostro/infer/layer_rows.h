@@ -11,13 +11,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "ostro/infer/paged_cache.h"
-#include "ostro/infer/resident_weights.h"
 #include "ostro/infer/row_runner.h"
-#include "ostro/infer/weight_store.h"
+#include "ostro/infer/weights/resident_weights.h"
+#include "ostro/infer/weights/weight_store.h"
 #include "ostro/models/model_functions.h"
 #include "ostro/numerics/leaves.h"
 #include "ostro/runtime/engine.h"
@@ -63,6 +64,7 @@ class LayerRows final : public RowRunner {
   CacheFacts cache_facts() const override { return cache_.facts(); }
   Status copy(int64_t from, int64_t to, int64_t count) override;
   Result<runtime::Buffer> step(std::span<const RowChunk> chunks) override;
+  void settle(const std::stop_token& stop) override;
 
  private:
   using Buffers = std::vector<runtime::Buffer>;
@@ -75,6 +77,7 @@ class LayerRows final : public RowRunner {
     int64_t kind = 0, rows = 0;
     int64_t more = 1;      // sequences of kAttend, experts of kChosen
     bool adapted = false;  // of several adapters, some row has one
+    bool panels = false;   // weights are in panels
     auto operator<=>(const Key&) const = default;
   };
   struct Program {
@@ -101,11 +104,17 @@ class LayerRows final : public RowRunner {
   std::vector<models::WeightRead> reads_of(const Key& key, int64_t layer) const;
   Result<Buffers> whole(std::span<const models::WeightRead> reads);
   Result<LayerWeights> read_layer(int64_t layer);
-  // The program for inputs of these shapes; `layer` is one of its kind.
+  // The program for inputs of these shapes; `layer` is one of its kind. Weights may have either shape.
   Result<Program*> program(const Key& key, int64_t layer, const std::function<Shapes()>& shapes);
+  // Whether programs of this part have weights that may be in panels.
+  static bool reads_panels(Part part) { return part != Part::kEmbed && part != Part::kNormed; }
   Arrays traced(const Key& key, int64_t layer, const Arrays& all) const;
   // `adapter`: of the rows, i32 [batch = 1, pos], for a key that is `adapted`.
-  Result<Buffers> run(const Key& key, int64_t layer, Buffers inputs, const runtime::Buffer& adapter = {});
+  Result<Buffers> run(const Key& asked, int64_t layer, Buffers inputs, const runtime::Buffer& adapter = {});
+  // Returns the program for weights as they are now; builds also the one for weights that will be in panels.
+  Result<Program*> programs(const Key& key, int64_t layer, const std::function<Shapes()>& shapes);
+  // Takes what settle() has made.
+  void take_settled();
   // Builds the programs of a step with so many rows, for rows that all have no adapter, or not.
   Status prepare_rows(int64_t rows, bool adapted);
 
@@ -139,6 +148,8 @@ class LayerRows final : public RowRunner {
   std::map<int64_t, int32_t> adapter_of_;  // of each open sequence
   bool has_adapted_head_ = false;
   std::map<Key, Program> programs_;
+  std::mutex settled_mutex_;
+  Buffers settled_;  // of ResidentWeights::moved; empty: not made yet, or taken
 };
 
 }  // namespace ostro::infer

@@ -38,10 +38,7 @@ struct Resident {
     return LayerRows::create({functions, layers}, std::move(params), engine, limits).value();
   }
   std::vector<float> logits(const std::vector<int32_t>& tokens) const {
-    DefaultInterpreter use;
-    const auto forward = jit([](const Decoder& m, const Array& t) { return m.logits(t); });
-    return values<float>(
-        forward(model, i32({{"batch", 1}, {"pos", static_cast<int64_t>(tokens.size())}}, tokens)));
+    return forward_logits(model, tokens);
   }
 
   DecoderOptions o;

@@ -75,6 +75,7 @@ Status LayerRows::rest_streamed(int64_t layer, LayerWeights& weights, Step& step
 Result<Buffer> LayerRows::step(std::span<const RowChunk> chunks) {
   RETURN_IF_ERROR(check_chunks(*this, chunks));
   if (chunks.empty()) return Buffer();
+  take_settled();
   RETURN_IF_ERROR(cache_.begin(chunks));
   Step step;
   for (const RowChunk& chunk : chunks) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,10 @@ class RowRunner {
   virtual int64_t width() const { return 0; }
   // Builds all programs, so that no call below has to.
   virtual Status prepare() = 0;
+  // Puts the weights into the order in which they are read fastest. Until the step after that it takes as
+  // much memory again as they have; where there is none, they stay as they are. Steps go on meanwhile: one
+  // other thread may call this, once. Bits do not change. Returns early when it is to stop.
+  virtual void settle(const std::stop_token& /*stop*/) {}
   // Which program computes a row: SHA-256 of the text of the model's cached step of one token, whose bits
   // every row has, in hexadecimal.
   virtual Result<std::string> program_hash() = 0;

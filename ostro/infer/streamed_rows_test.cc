@@ -56,10 +56,7 @@ struct Stored {
 
   // Logits behind the last token, of the model in memory.
   std::vector<float> logits(const std::vector<int32_t>& tokens) {
-    DefaultInterpreter use;
-    const auto forward = jit([](const Decoder& m, const Array& t) { return m.logits(t); });
-    const auto all = values<float>(
-        forward(model, i32({{"batch", 1}, {"pos", static_cast<int64_t>(tokens.size())}}, tokens)));
+    const std::vector<float> all = forward_logits(model, tokens);
     return {all.end() - kVocab, all.end()};
   }
 

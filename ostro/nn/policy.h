@@ -54,38 +54,30 @@ void use_integers(T& tree, const std::string& path, int64_t block, const Draws& 
   }
 }
 
-// Sets the member `int8_slices` of every struct of a tree that has one: of the weights of attention.
-template <typename T>
-void use_slices(T& tree, int64_t slices) {
+// Calls visit(part) for a tree and every part of it.
+template <typename T, typename Visit>
+void visit_parts(T& tree, const Visit& visit) {
   using namespace tree_internal;
-  if constexpr (requires { tree.int8_slices; }) tree.int8_slices = slices;
+  visit(tree);
   if constexpr (std::same_as<T, Array>) {
     return;
   } else if constexpr (IsVector<T>::value) {
-    for (auto& element : tree) use_slices(element, slices);
+    for (auto& element : tree) visit_parts(element, visit);
   } else if constexpr (IsOptional<T>::value) {
-    if (tree) use_slices(*tree, slices);
+    if (tree) visit_parts(*tree, visit);
   } else {
     auto fields = tree.ostro_fields();
-    std::apply([&](auto&... field) { (use_slices(field, slices), ...); }, fields);
+    std::apply([&](auto&... field) { (visit_parts(field, visit), ...); }, fields);
   }
 }
 
-// Sets the member `rule` of every struct of a tree that has one: of linear layers, tables and mixtures.
-template <typename T>
-void use_rule(T& tree, ProductRule rule) {
-  using namespace tree_internal;
-  if constexpr (requires { requires std::same_as<decltype(tree.rule), ProductRule>; }) tree.rule = rule;
-  if constexpr (std::same_as<T, Array>) {
-    return;
-  } else if constexpr (IsVector<T>::value) {
-    for (auto& element : tree) use_rule(element, rule);
-  } else if constexpr (IsOptional<T>::value) {
-    if (tree) use_rule(*tree, rule);
-  } else {
-    auto fields = tree.ostro_fields();
-    std::apply([&](auto&... field) { (use_rule(field, rule), ...); }, fields);
-  }
+// The weights of attention have slices; linear layers, tables and mixtures have a rule.
+template <typename Part>
+void set_products(Part& part, const Precision& precision) {
+  if constexpr (requires { part.int8_slices; })
+    if (precision.attention_slices > 0) part.int8_slices = precision.attention_slices;
+  if constexpr (requires { requires std::same_as<decltype(part.rule), ProductRule>; })
+    if (precision.rule != ProductRule::kN7) part.rule = precision.rule;
 }
 
 // Returns the model with every leaf that is f32, or has the compute dtype, tagged with the compute dtype. The
@@ -98,8 +90,7 @@ Model compute(const Model& model, const Precision& precision, const Draws& draws
     return a.dtype() == DType::f32 || a.dtype() == precision.dtype ? a.tagged(precision.dtype) : a;
   });
   if (precision.int8_block > 0) use_integers(out, "model", precision.int8_block, draws);
-  if (precision.attention_slices > 0) use_slices(out, precision.attention_slices);
-  if (precision.rule != ProductRule::kN7) use_rule(out, precision.rule);
+  visit_parts(out, [&](auto& part) { set_products(part, precision); });
   return out;
 }
 

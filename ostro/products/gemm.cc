@@ -93,6 +93,11 @@ std::vector<int32_t> find_runs(const std::vector<int64_t>& offsets) {
 
 }  // namespace
 
+// Packing takes whole panels of its own from contiguous columns; those of the generic code are wider.
+int64_t panel_columns(GemmType in, machine::Isa isa) {
+  return isa == machine::Isa::kGeneric ? 0 : choose_few_kernel(in, isa).unit;
+}
+
 Gemm::Gemm(GemmSpec spec, machine::Isa isa)
     : spec_(std::move(spec)),
       kernel_(&choose_kernel(spec_, isa)),
@@ -417,7 +422,7 @@ void Gemm::run(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool 
   OSTRO_CHECK(spec_.int8_b == (b.scales != nullptr), "an int8 B has scales, and no other has");
   const GemmCall call{this, a, b, c};
   if (few_ == Few::kInt8 && !go_on && takes_few(b)) return run_few_int8(pool, {&call, 1});
-  if (few_ == Few::kAcross || few_ == Few::kAlong) return run_few_rows(pool, {&call, 1}, go_on);
+  if (few_ != Few::kNo && few_ != Few::kInt8) return run_few_rows(pool, {&call, 1}, go_on);
   if (wide_) return run_wide(pool, a, b, c, go_on);
   const bool half = symmetric_ && a == b.data && !go_on;
   for (const Chunk& chunk : chunks_) {

@@ -18,11 +18,16 @@
 namespace ostro::kernels {
 
 struct FewKernel;
+enum class FewOrder;
 struct GemmKernel;
 struct Int8Kernel;
 struct PanelSource;
 
 enum class GemmType { kF32, kBf16 };
+
+// p: a B that lies in panels [n / p, k, p] is read fastest by products of few rows, and no slower by others.
+// 0: no such panels.
+int64_t panel_columns(GemmType in, machine::Isa isa);
 
 // The second operand in memory: the elements, and where they are int8 (GemmSpec::int8_b) their scales.
 struct GemmB {
@@ -163,10 +168,13 @@ class Gemm {
   // panels at a time.
   void run_wide(machine::ThreadPool& pool, const void* a, GemmB b, void* c, bool go_on) const;
   // Products of few rows, which read B once, where it lies, and never pack it: how B lies.
-  enum class Few { kNo, kAcross, kAlong, kInt8 };
-  // With a B of f32 or bf16 (few_rows.cc): its columns are contiguous (kAcross), or its rows (kAlong).
+  enum class Few { kNo, kAcross, kAlong, kPanels, kInt8 };
+  // With a B of f32 or bf16 (few_rows.cc), as FewOrder says.
   static void run_few_rows(machine::ThreadPool& pool, std::span<const GemmCall> calls, bool go_on);
   Few plan_few_rows() const;
+  bool steps_ascend(int64_t by) const;  // the rows of B, in each leaf
+  bool lies_in_panels() const;
+  static FewOrder order_of(Few few);
   // With an int8 B (gemm_int8.cc).
   static void run_few_int8(machine::ThreadPool& pool, std::span<const GemmCall> calls);
   bool plan_few_int8() const;

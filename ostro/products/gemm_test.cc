@@ -49,8 +49,8 @@ struct GemmRandom {
 };
 
 // How a matrix lies in memory: which index is contiguous, or neither. kRowsApart: contiguous rows that are
-// not equally far apart.
-enum class Layout { kRows, kColumns, kPermuted, kRuns, kRowsApart };
+// not equally far apart. kPanels16, kPanels32: so many neighbouring columns of all rows, then the next ones.
+enum class Layout { kRows, kColumns, kPermuted, kRuns, kRowsApart, kPanels16, kPanels32 };
 
 // Offsets of `rows` x `columns` distinct elements; the number of elements they span.
 int64_t lay_out(Layout layout, int64_t rows, int64_t columns, GemmRandom& random, std::vector<int64_t>& row,
@@ -71,6 +71,12 @@ int64_t lay_out(Layout layout, int64_t rows, int64_t columns, GemmRandom& random
     const int64_t stride = at + 3;
     for (int64_t& r : row) r *= stride;
     return rows * stride + 16;
+  }
+  if (layout == Layout::kPanels16 || layout == Layout::kPanels32) {
+    const int64_t width = layout == Layout::kPanels16 ? 16 : 32;
+    for (int64_t& c : column) c = c / width * (rows + 1) * width + c % width;
+    for (int64_t& r : row) r *= width;
+    return (columns / width + 1) * (rows + 1) * width;
   }
   if (layout == Layout::kColumns) {
     for (int64_t& c : column) c *= rows + 1;
@@ -278,9 +284,34 @@ std::vector<Options> few_rows(int64_t m) {
   return cases;
 }
 
+// Products whose B is in panels, as some kernel reads them: whole groups and rests, leaves, results apart,
+// and more panels than one that are not all of them read together.
+std::vector<Options> rows_of_panels(int64_t m) {
+  std::vector<Options> cases;
+  for (const GemmType in : kTypes) {
+    for (const Layout b : {Layout::kPanels16, Layout::kPanels32}) {
+      cases.push_back({.m = m, .n = 96, .k = 30 + m, .in = in, .b = b});
+      cases.push_back(
+          {.m = m, .n = 352, .k = 64, .in = in, .out = GemmType::kBf16, .b = b, .c = Layout::kColumns});
+      cases.push_back({.m = m,
+                       .n = 32,
+                       .k = 99,
+                       .in = in,
+                       .a = Layout::kColumns,
+                       .b = b,
+                       .ends = {7, 7, 40 + m, 99, 99},
+                       .trees = {5}});
+    }
+  }
+  return cases;
+}
+
 TEST_CASE("gemm: few rows, of any number, layout, instruction set and number of threads") {
-  for (int64_t m = 1; m <= 17; ++m) {
-    for (const Options& o : few_rows(m)) {
+  for (int64_t m = 1; m <= 33; ++m) {
+    std::vector<Options> cases = rows_of_panels(m);
+    if (m <= 17)
+      for (Options& o : few_rows(m)) cases.push_back(std::move(o));
+    for (const Options& o : cases) {
       GemmRandom random{static_cast<uint64_t>(m)};
       const GemmCase c = make_case(o, random);
       const std::vector<uint8_t> want = expected(c);
@@ -297,8 +328,9 @@ TEST_CASE("gemm: few rows, of any number, layout, instruction set and number of 
 
 TEST_CASE("gemm: few rows: the tests can tell a wrong order, and every element counts") {
   GemmRandom random{6};
-  for (const Layout b : {Layout::kRows, Layout::kColumns}) {
-    GemmCase c = make_case({.m = 3, .n = 65, .k = 75, .in = GemmType::kBf16, .b = b}, random);
+  for (const Layout b : {Layout::kRows, Layout::kColumns, Layout::kPanels16, Layout::kPanels32}) {
+    const int64_t n = b == Layout::kRows || b == Layout::kColumns ? 65 : 96;
+    GemmCase c = make_case({.m = 3, .n = n, .k = 75, .in = GemmType::kBf16, .b = b}, random);
     for (uint16_t& x : c.a16) x = static_cast<uint16_t>(0x3f80 | (x & 0x7f));  // no zeros, nothing tiny
     for (uint16_t& x : c.b16) x = static_cast<uint16_t>(0x3c00 | (random.next() & 0x3ff));
     for (machine::Isa isa : machine::available_isas()) {

@@ -76,6 +76,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const EngineInfo& info() const = 0;
+  // p: a matrix of this dtype that lies in panels, [columns / p, contraction, p], is read fastest by a
+  // product of few rows, and no slower by others. 0: no such order is better than row-major.
+  virtual int64_t panel_columns(ir::DType) const { return 0; }
   // The memory in which its results are.
   virtual Memory& memory() { return host_memory(); }
   // Shows the engine's plans; null when the engine has none to show.

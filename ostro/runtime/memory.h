@@ -69,6 +69,8 @@ class Block {
   Memory& memory() const { return memory_; }
   int64_t bytes() const { return bytes_; }
   std::byte* host() const { return host_; }
+  // Whether the bytes are something else's, such as a mapped file's (owned_buffer).
+  virtual bool is_borrowed() const { return false; }
   // Aborts unless the `bytes` bytes from `at` on lie in the block.
   void check_range(int64_t at, size_t bytes) const;
 

@@ -12,6 +12,7 @@ class OwnedBlock final : public Block {
  public:
   OwnedBlock(std::span<std::byte> bytes, std::shared_ptr<void> owner)
       : Block(host_memory(), std::ssize(bytes), bytes.data()), owner_(std::move(owner)) {}
+  bool is_borrowed() const override { return true; }
 
  private:
   std::shared_ptr<void> owner_;

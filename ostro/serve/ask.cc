@@ -74,7 +74,8 @@ void use_tools(const ServedModel& model, const Functions& functions, Ask& ask) {
 
 void read_conversation(Fields& fields, const std::string& name, const Json& messages,
                        const Functions& functions, const ServedModel& model, Ask& ask) {
-  const std::string text = chat_text(fields, name, messages, functions.list, model, true);
+  const std::string text =
+      chat_text(fields, name, messages, functions.list, read_variables(fields), model, true);
   ask.prompts.push_back(chat_ids(fields, name, text, model));
 }
 

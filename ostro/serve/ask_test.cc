@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "ostro/io/files/atomic_file.h"
+#include "ostro/io/files/memory_file_system.h"
 #include "ostro/serve/model_for_test.h"
 
 namespace ostro::serve {
@@ -147,6 +149,73 @@ TEST_CASE("a chat needs a template and messages") {
   CHECK(
       message(R"({"messages": [{"role": "user", "content": "a"}]})").find("the model has no chat template") !=
       std::string::npos);
+}
+
+TEST_CASE("a chat's template gets further variables, and the role developer as system") {
+  io::MemoryFileSystem fs;
+  check_ok(fs.make_dirs("t"));
+  check_ok(io::write_file_atomically(
+      fs, "t/chat_template.jinja",
+      "{% for m in messages %}<{{ m.role }}> {{ m.content }} {% endfor %}{% if enable_thinking is defined "
+      "and enable_thinking is false %}<quick>{{ extra.a[0] }}{% endif %}{% if documents or bos_token is "
+      "defined "
+      "%}{{ raise_exception(bos_token ~ image_token) }}{% endif %}"));
+  check_ok(io::write_file_atomically(fs, "t/tokenizer_config.json",
+                                     R"({"extra_special_tokens": {"image_token": "<image>"}})"));
+  ServedModel model = test_model();
+  model.chat = eval::ChatPrompts::load(fs, "t", *model.tokenizer).value();
+  const auto asked = [&](const std::string& fields, const std::string& role = "user") {
+    return "{\"messages\": [{\"role\": \"" + role + "\", \"content\": \"a\"}], " + fields + "\"seed\": 1}";
+  };
+  const auto text_of = [&](const ParsedAsk& parsed) {
+    if (const auto* error = std::get_if<ApiError>(&parsed)) return "error: " + error->message;
+    const std::vector<int32_t>& ids = std::get<Ask>(parsed).prompts.at(0);
+    return model.tokenizer->decode(std::vector<uint32_t>(ids.begin(), ids.end())).value();
+  };
+  const auto prompt = [&](const std::string& body) { return text_of(parse_chat(model, body)); };
+  CHECK(prompt(asked("")) == "<user> a ");
+  CHECK(prompt(asked("", "developer")) == "<system> a ");
+  CHECK(prompt(asked("", "developers")) == "<developers> a ");
+  CHECK(prompt(asked(R"("chat_template_kwargs": {"enable_thinking": false, "extra": {"a": [7]}}, )")) ==
+        "<user> a <quick>7");
+  for (const std::string same : {R"({"enable_thinking": true})", "{}", "null"})
+    CHECK(prompt(asked("\"chat_template_kwargs\": " + same + ", ")) == "<user> a ");
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += (i > 0 ? ", \"v" : "\"v") + std::to_string(i) + "\": 1";
+  const std::pair<std::string, std::string> cases[] = {
+      {"[1]", "is a list of 1; it is an object of variables"},
+      {R"({"enable_thinkin": false})",
+       "\"chat_template_kwargs\" has \"enable_thinkin\", which the model's chat template does not read"},
+      {R"({"thinking": false})", "does not read"},
+      {R"({"messages": []})", "has \"messages\", which the request itself says"},
+      {R"({"tools": []})", "the request itself says"},
+      {R"({"add_generation_prompt": false})", "the request itself says"},
+      // What a receipt's chat_template names, or the program, is not replaced; the template reads all of
+      // these but the last three.
+      {R"({"bos_token": "x"})", "has \"bos_token\", which is no further variable"},
+      {R"({"image_token": "x"})", "has \"image_token\", which is no further variable"},
+      {R"({"documents": [{"text": "x"}]})", "has \"documents\", which is no further variable"},
+      {R"({"raise_exception": "x"})", "has \"raise_exception\", which is no further variable"},
+      {R"({"eos_token": "x"})", "which is no further variable"},
+      {R"({"namespace": 1})", "which is no further variable"},
+      {R"({"strftime_now": 1})", "which is no further variable"},
+      {R"({"a b": 1})", "has \"a b\"; a variable's name has"},
+      {R"({"": 1})", "a variable's name has"},
+      {R"({"1a": 1})", "a variable's name has"},
+      {"{" + many + "}", "has 17 members; at most 16"},
+      {R"({"extra": ")" + std::string(20'000, 'x') + R"("})", "bytes; at most 16384"},
+  };
+  for (const auto& [given, words] : cases) {
+    const std::string message = prompt(asked("\"chat_template_kwargs\": " + given + ", "));
+    CHECK_MESSAGE(message.find(words) != std::string::npos, given.substr(0, 60) << ": " << message);
+  }
+  // What is true of chats is true of responses.
+  const auto response = [&](const std::string& given) {
+    return text_of(parse_response(model, "{\"input\": \"a\", \"chat_template_kwargs\": " + given + "}"));
+  };
+  CHECK(response(R"({"enable_thinking": false, "extra": {"a": [7]}})") == "<user> a <quick>7");
+  CHECK(response(R"({"enable_thinking": true})") == "<user> a ");
+  CHECK(response(R"({"thinking": false})").find("does not read") != std::string::npos);
 }
 
 TEST_CASE("what clients say of themselves, and what is so anyway, changes nothing; other values are errors") {

@@ -60,13 +60,27 @@ void read_prompts(Fields& fields, const std::string& name, const Json& prompt, c
 }
 
 std::string chat_text(Fields& fields, const std::string& name, const Json& messages, const Json& tools,
-                      const ServedModel& model, bool add_generation_prompt) {
+                      const Json& variables, const ServedModel& model, bool add_generation_prompt) {
+  for (const auto& [variable, value] : variables.items())
+    if (model.chat.gives(variable))
+      fields.fail(
+          "chat_template_kwargs",
+          fmt::format("has \"{}\", which is no further variable: the model's chat template gets special "
+                      "tokens, functions and documents from the model alone; leave it out",
+                      variable));
   if (fields.failed()) return "";
+  const auto dumped = [](const Json& json) { return json.empty() ? "" : json.dump(); };
   auto text =
-      model.chat.of_messages(messages.dump(), tools.empty() ? "" : tools.dump(), add_generation_prompt);
-  if (text.ok()) return std::move(*text);
-  fields.fail(name, "cannot become a prompt: " + text.error().message());
-  return "";
+      model.chat.of_messages(messages.dump(), dumped(tools), add_generation_prompt, dumped(variables));
+  if (!text.ok()) {
+    fields.fail(name, "cannot become a prompt: " + text.error().message());
+    return "";
+  }
+  for (const auto& [variable, value] : variables.items())
+    if (!model.chat.mentions(variable))
+      fields.fail("chat_template_kwargs",
+                  fmt::format("has \"{}\", which the model's chat template does not read", variable));
+  return std::move(*text);
 }
 
 std::vector<int32_t> chat_ids(Fields& fields, const std::string& name, const std::string& text,

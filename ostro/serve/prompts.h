@@ -19,10 +19,11 @@ void read_prompts(Fields& fields, const std::string& name, const nlohmann::order
                   const ServedModel& model, size_t most, std::vector<std::vector<int32_t>>& ids,
                   std::vector<std::string>& texts);
 // A conversation (conversation.h) as the chat template writes it, and the ids of that text, whose special
-// tokens are used as they are. `name`: the field that it came from.
+// tokens are used as they are. `name`: the field that it came from; `variables`: those of read_variables,
+// each of which the template has to have.
 std::string chat_text(Fields& fields, const std::string& name, const nlohmann::ordered_json& messages,
-                      const nlohmann::ordered_json& tools, const ServedModel& model,
-                      bool add_generation_prompt);
+                      const nlohmann::ordered_json& tools, const nlohmann::ordered_json& variables,
+                      const ServedModel& model, bool add_generation_prompt);
 std::vector<int32_t> chat_ids(Fields& fields, const std::string& name, const std::string& text,
                               const ServedModel& model);
 // "logit_bias": {"id": number}, ascending.

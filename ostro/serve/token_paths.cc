@@ -19,16 +19,18 @@ http::Response tokenize(const ServedModel& model, const Body& body) {
   fields.text("prompt", prompt);
   const Json* messages = fields.find("messages");
   const Functions functions = read_tools(fields, false);
+  const Json variables = read_variables(fields);
   fields.flag("add_special_tokens", add_special_tokens);
   fields.flag("add_generation_prompt", add_generation_prompt);
   fields.flag("return_token_strs", strings);
   if (has_prompt == (messages != nullptr)) fields.fail("prompt", "or \"messages\": give one of them");
   if (has_prompt && !functions.list.empty()) fields.fail("tools", "belong to \"messages\"");
+  if (has_prompt && !variables.empty()) fields.fail("chat_template_kwargs", "belong to \"messages\"");
   std::vector<int32_t> ids;
   if (messages != nullptr && !fields.failed())
     ids = chat_ids(fields, "messages",
-                   chat_text(fields, "messages", read_messages(fields, *messages), functions.list, model,
-                             add_generation_prompt),
+                   chat_text(fields, "messages", read_messages(fields, *messages), functions.list, variables,
+                             model, add_generation_prompt),
                    model);
   if (const auto error = fields.finish()) return error_response(*error);
   if (has_prompt) {
@@ -69,12 +71,13 @@ http::Response apply_template(const ServedModel& model, const Body& body) {
   bool add_generation_prompt = true;
   fields.flag("add_generation_prompt", add_generation_prompt);
   const Functions functions = read_tools(fields, false);
+  const Json variables = read_variables(fields);
   const Json* messages = fields.find("messages");
   if (messages == nullptr)
     fields.fail("messages", "is missing; it is a list of {\"role\": ..., \"content\": ...}");
   std::string text;
   if (!fields.failed())
-    text = chat_text(fields, "messages", read_messages(fields, *messages), functions.list, model,
+    text = chat_text(fields, "messages", read_messages(fields, *messages), functions.list, variables, model,
                      add_generation_prompt);
   if (const auto error = fields.finish()) return error_response(*error);
   return json_response({{"prompt", text}});

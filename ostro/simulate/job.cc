@@ -22,15 +22,14 @@ std::string address_group(int64_t epoch) { return fmt::format("gloo/{}/address/"
 
 }  // namespace
 
-Job::Job(EventQueue& queue, const SimulateOptions& options, int64_t multiple, Events events)
+Job::Job(EventQueue& queue, const SimulateOptions& options, const cluster::Sizes& sizes, Events events)
     : queue_(queue),
       options_(options),
       events_(std::move(events)),
       hosts_(static_cast<size_t>(options.hosts)),
       asked_(hosts_.size()),
       place_of_(1, -1),
-      roster_({std::max(multiple, options.min_workers), options.hosts, multiple}, 0,
-              [this](int64_t member, const std::string& message) { send(member, message); }) {}
+      roster_(sizes, 0, [this](int64_t member, const std::string& message) { send(member, message); }) {}
 
 cluster::Time Job::time() const {
   return cluster::Time(std::chrono::duration_cast<cluster::Time::duration>(

@@ -35,8 +35,8 @@ class Job {
     // The epoch has ended: a host was lost.
     std::function<void()> on_ended;
   };
-  // All must outlive it. `multiple`: the size of an epoch is a multiple of this.
-  Job(EventQueue& queue, const SimulateOptions& options, int64_t multiple, Events events);
+  // All must outlive it. `sizes`: those that the epochs may have.
+  Job(EventQueue& queue, const SimulateOptions& options, const cluster::Sizes& sizes, Events events);
 
   // A host comes. While a run goes on it is ready when it has read it; `first`: there is none yet.
   void join(int64_t place, bool first);

@@ -29,6 +29,13 @@ class Silence {
   LogSink before_;
 };
 
+// As run::coordinator_options gives them to a coordinator.
+cluster::Sizes epoch_sizes(const train::ShardingOptions& sharding, const SimulateOptions& options) {
+  const int64_t multiple = train::mesh_multiple(sharding);
+  return {std::max(multiple, options.min_workers), options.hosts, multiple, train::outer_replicas(sharding),
+          sharding.mesh.exchange == train::ExchangeSchedule::kLayer};
+}
+
 // A plan, and the times of some of its steps.
 struct Planned {
   StepPlan plan;
@@ -44,7 +51,7 @@ class RunSimulation {
         o_(options),
         random_(options.seed),
         failures_(options.seed + 1),
-        job_(queue_, options, train::mesh_multiple(model.config.trainer.sharding),
+        job_(queue_, options, epoch_sizes(model.config.trainer.sharding, options),
              {[this](const std::vector<int64_t>& places) { formed(places); }, [this] { switch_due_ = true; },
               [this] { switch_due_ = false; }, [this] { ended(); }}),
         there_(static_cast<size_t>(options.hosts)),

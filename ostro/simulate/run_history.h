@@ -1,6 +1,6 @@
 // RunHistory: hours of a run on hosts that fail, in virtual time: steps, epochs, recoveries, checkpoints.
 //
-// What a failure costs is what it costs a real run (docs/guide/distributed.md, "Workers that come and go"):
+// What a failure costs is what it costs a real run (docs/guide/clusters.md, "What each failure costs"):
 // the step in progress, or the steps since the last checkpoint when cells are lost with their copies.
 #pragma once
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "ostro/fleet/processes/recovery.h"
@@ -82,6 +83,31 @@ TEST_CASE("run: with --min_workers a run waits for the host that comes in place 
     CHECK(x.seconds > o.replace_minutes * 60);
   }
   CHECK(waits.goodput() < goes_on.goodput());
+}
+
+TEST_CASE("run: slices stay of one size after a loss, so layers go on in two levels") {
+  const auto engine = test_engine();
+  RunModel model = tiny_model(1);
+  model.config.trainer.sharding.mesh.exchange = train::ExchangeSchedule::kLayer;
+  model.config.trainer.sharding.mesh.axes = {{"replica", 2}, {"data", -1}};
+  SimulateOptions o = failing();
+  o.leaf_seconds = 0.1, o.outer_gbit = 1e-5;  // a step is what crosses
+  const Simulation two = simulate(model, *engine, o).value();
+  REQUIRE(two.plan.two_levels);
+  REQUIRE(!two.run->recoveries.empty());
+  // Of equal slices the smallest may have the longest steps; two of four hosts are left at least.
+  Random random(1);
+  double longest = 0;
+  for (const int64_t hosts : {4, 3, 2}) {
+    const StepPlan equal = plan_step(model, *engine, {hosts, hosts}).value();
+    CHECK(equal.two_levels);
+    longest = std::max(longest, time_step(model, equal, o, {}, random).seconds);
+  }
+  CHECK_MESSAGE(two.run->longest_step < 1.1 * longest, two.run->longest_step, " s; equal slices: ", longest);
+  // What such a step takes when slices differ: five hosts of one and three of the other.
+  const StepPlan unequal = plan_step(model, *engine, {5, 3}).value();
+  CHECK(!unequal.two_levels);
+  CHECK(time_step(model, unequal, o, {}, random).seconds > 2 * longest);
 }
 
 TEST_CASE("run: so many steps that their events would take days are refused, with hours that do") {

@@ -169,9 +169,7 @@ std::vector<std::string> notes_of(const RunModel& model, const StepPlan& plan, c
                     plan.kinds.size()));
   if (plan.two_levels && !plan.layered && !plan.overlaps)
     notes.push_back(
-        "what goes between slices is sent before and after the leaves: trainer.mesh.slice_overlap is false, "
-        "or "
-        "trainer.cross_check or trainer.shares: measured turn it off");
+        "what goes between slices is sent before and after the leaves: trainer.mesh.slice_overlap is false");
   if (model.config.trainer.sharding.shares == train::LeafSharing::kMeasured)
     notes.push_back("trainer.shares: measured: hosts are simulated with even shares of the leaves");
   add_unused(o, notes);

@@ -25,7 +25,9 @@ constexpr size_t kBindingBytes = 32;
 // that more bytes follow at once.
 struct Wire {
   int fd = -1;
-  bool more = false;  // another record follows this one
+  bool more = false;   // another record follows this one
+  bool keeps = false;  // what the socket does not take now is kept here, and the library goes on
+  std::string kept;    // goes before anything else
   bool ended = false;
   int error = 0;  // of the system
 };
@@ -39,11 +41,24 @@ bool keep_error(BIO* bio) {
   return false;
 }
 
+ssize_t send_now(const Wire& wire, std::string_view bytes) {
+  return ::send(wire.fd, bytes.data(), bytes.size(),
+                MSG_NOSIGNAL | MSG_DONTWAIT | (wire.more ? MSG_MORE : 0));
+}
+
 int wire_write(BIO* bio, const char* bytes, int size) {
-  const Wire& wire = wire_of(bio);
+  Wire& wire = wire_of(bio);
   BIO_clear_retry_flags(bio);
-  const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (wire.more ? MSG_MORE : 0);
-  const ssize_t put = ::send(wire.fd, bytes, static_cast<size_t>(size), flags);
+  if (wire.keeps) {
+    wire.kept.append(bytes, static_cast<size_t>(size));
+    return size;
+  }
+  ssize_t put = 0;
+  while (put >= 0 && !wire.kept.empty()) {
+    put = send_now(wire, wire.kept);
+    if (put > 0) wire.kept.erase(0, static_cast<size_t>(put));
+  }
+  if (put >= 0) put = send_now(wire, std::string_view(bytes, static_cast<size_t>(size)));
   if (put < 0 && keep_error(bio)) BIO_set_retry_write(bio);
   return static_cast<int>(put);
 }
@@ -146,6 +161,20 @@ struct Session::State {
     if (established) return corrupt(fmt::format("TLS: bytes were changed on their way ({})", why));
     return corrupt(fmt::format("the other side does not speak TLS 1.3 as a job does ({})", why));
   }
+
+  // Goes on with new keys for what follows. The message that says so goes to the wire's own memory: while
+  // the library has one of it to send it reads nothing, and two sides that both wait for room would wait
+  // for ever.
+  Status renew_keys() {
+    ERR_clear_error();
+    wire.keeps = true;
+    int made = SSL_key_update(ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
+    if (made == 1) made = SSL_do_handshake(ssl.get());
+    wire.keeps = false;
+    records = 0;
+    if (made == 1) return {};
+    return error_of(made).value_or(io_error("the connection broke when its keys were to be renewed"));
+  }
 };
 
 Session::Session(Certificates& certificates, int fd, Side side) : state_(std::make_unique<State>()) {
@@ -200,14 +229,12 @@ Result<Got> Session::read(std::span<char> into) {
 
 Result<size_t> Session::write(std::string_view bytes) {
   State& s = *state_;
+  if (s.failed) return *s.failed;
   // A record that is encrypted and not sent yet goes first; new keys would come before it.
   const bool was_blocked = std::exchange(s.blocked, false);
   size_t taken = 0;
   while (taken < bytes.size()) {
-    if (s.records >= s.records_of_key && !(was_blocked && taken == 0)) {
-      s.records = 0;
-      SSL_key_update(s.ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);
-    }
+    if (s.records >= s.records_of_key && !(was_blocked && taken == 0)) RETURN_IF_ERROR(s.renew_keys());
     const size_t size = std::min(bytes.size() - taken, kRecordBytes);
     s.wire.more = taken + size < bytes.size();
     size_t put = 0;

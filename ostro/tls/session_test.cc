@@ -71,7 +71,8 @@ TEST_CASE("all bytes arrive, whatever the sizes of writes and reads, also with n
   }
   std::array<size_t, 2> at{};
   std::string buffer(300'000, '\0');
-  while (got[0].size() < sent[0].size() || got[1].size() < sent[1].size())
+  const auto arrived = [&] { return got[0].size() == sent[0].size() && got[1].size() == sent[1].size(); };
+  for (int turn = 0; turn < 100'000 && !arrived(); ++turn)
     for (size_t i = 0; i < 2; ++i) {
       Session& from = i == 0 ? *pair.connects : *pair.accepts;
       Session& to = i == 0 ? *pair.accepts : *pair.connects;
@@ -88,6 +89,33 @@ TEST_CASE("all bytes arrive, whatever the sizes of writes and reads, also with n
     }
   CHECK(got[0] == sent[0]);
   CHECK(got[1] == sent[1]);
+}
+
+// Both sides have sent all that the sockets take, and then say that new keys follow.
+TEST_CASE("new keys of both sides, when neither socket takes more, keep no side from reading") {
+  const auto job = certificates_of("secret");
+  TestPair pair(*job, *job);
+  pair.shake();
+  const std::array<Session*, 2> sides{pair.connects.get(), pair.accepts.get()};
+  std::array<size_t, 2> sent{}, got{};
+  for (size_t i = 0; i < 2; ++i) {
+    while (!sides[i]->wants_to_write()) sent[i] += sides[i]->write("a").value();
+    CHECK(sent[i] > 1);
+    // There is room for the record that waits, and for no message after it.
+    got[i] += read_text(*sides[1 - i], 1).value().size();
+    sent[i] += sides[i]->write("a").value();
+    CHECK(!sides[i]->wants_to_write());
+    sides[i]->renew_keys_after(1);
+    CHECK(sides[i]->write("a").value() == 0);
+    CHECK(sides[i]->wants_to_write());
+  }
+  for (size_t i = 0; i < 2; ++i) {
+    got[i] += read_text(*sides[1 - i]).value().size();
+    CHECK(got[i] == sent[i]);
+    CHECK(sides[i]->write("a").value() == 1);
+    CHECK(!sides[i]->wants_to_write());
+    CHECK(read_text(*sides[1 - i]).value() == "a");
+  }
 }
 
 TEST_CASE("a certificate of another job is refused by both sides") {

@@ -261,6 +261,11 @@ Result<std::string> take_precision(const UseOptions& use, train::TrainConfig& co
 
 Status take_context(const UseOptions& use, train::TrainConfig& config) {
   if (!use.seq_len) return {};
+  if (*use.seq_len < kLeastContext || *use.seq_len > kMostContext)
+    return invalid_argument(fmt::format("--seq_len {}: model.seq_len has to be {} to {}", *use.seq_len,
+                                        kLeastContext, kMostContext));
+  const int64_t own = config.model_options().seq_len();
+  if (*use.seq_len == own) return {};
   auto* decoder =
       dynamic_cast<models::ModelOptionsOf<models::DecoderOptions, models::Decoder>*>(&config.model_options());
   if (decoder == nullptr)
@@ -268,7 +273,13 @@ Status take_context(const UseOptions& use, train::TrainConfig& config) {
                                    *use.seq_len, config.model_options().type()));
   decoder->options.seq_len = *use.seq_len;
   const Status resolved = decoder->options.resolve();
-  return resolved.ok() ? Status() : resolved.error().with_context(fmt::format("--seq_len {}", *use.seq_len));
+  if (!resolved.ok()) return resolved.error().with_context(fmt::format("--seq_len {}", *use.seq_len));
+  if (use.warns && *use.seq_len > own)
+    log_warning(
+        fmt::format("--seq_len {}: the model's own context is {} (model.seq_len); what it says beyond "
+                    "that may be worse",
+                    *use.seq_len, own));
+  return {};
 }
 
 // Texts begin as those that the model was trained on. A run keeps that beside its copy of the tokenizer,
@@ -453,10 +464,11 @@ Result<OpenedModel> open_model(io::FileSystem& fs, const std::string& where,
 }
 
 Result<DescribedModel> describe_model(io::FileSystem& fs, const std::string& where,
-                                      const models::ModelChoices& models, Trust trust) {
+                                      const models::ModelChoices& models, Trust trust,
+                                      const std::string& tokenizer_path, const UseOptions& use) {
   return load_from(fs, where, models, trust, [&](const Source& source) -> Result<DescribedModel> {
     DescribedModel out;
-    ASSIGN_OR_RETURN(out.model, read_all_but_parameters(fs, source, "", models, {}));
+    ASSIGN_OR_RETURN(out.model, read_all_but_parameters(fs, source, tokenizer_path, models, use));
     ASSIGN_OR_RETURN(const checkpoint::Manifest manifest, checkpoint::read_manifest(fs, source.path));
     out.arrays = evaluated_paths(manifest, out.model.functions);
     out.model.parameters = {{}, manifest.info.step, source.path, manifest.name};

@@ -50,6 +50,9 @@ Result<Parameters> load_or_init(io::FileSystem& fs, const std::string& where,
 // nothing either when the checkpoint cannot be read; loading it later gives the error.
 void take_stored_matrices(io::FileSystem& fs, const std::string& where, train::TrainConfig& config);
 
+// The contexts that a model can be opened with (UseOptions::seq_len), and that a receipt can name.
+inline constexpr int64_t kLeastContext = 2, kMostContext = int64_t{1} << 31;
+
 // The options of a command that replace those of the configuration in the checkpoint.
 struct UseOptions {
   std::string mp;                  // in place of trainer.mp, in any of its spellings; empty: as in training
@@ -58,13 +61,15 @@ struct UseOptions {
   // that they read in bf16 are rounded at once, so values may have another dtype than the functions' shapes;
   // large ones may be the checkpoint's files (io/files/leased_region.h). No bit of an answer changes.
   bool as_read = false;
+  bool warns = true;  // of a seq_len that is more than the model's own
 };
 // Texts for --help of the two.
 inline constexpr const char* kUseMpHelp =
     "the precision of products, f32, bfloat16, int8, bf16_tc16 or c=int8,a=int8, as trainer.mp takes it "
     "(default: as in training)";
 inline constexpr const char* kUseSeqLenHelp =
-    "the context, instead of model.seq_len; a rope that depends on it (longrope, dynamic) is that of texts "
+    "the context, 2 to 2147483648, instead of model.seq_len; a rope that depends on it (longrope, dynamic) "
+    "is that of texts "
     "of N tokens";
 
 // A model with its parameters in memory.

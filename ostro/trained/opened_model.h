@@ -39,9 +39,10 @@ struct DescribedModel {
 };
 
 // Describes the model of a checkpoint by its manifest, its run's chain and its tokenizer. Errors: as
-// load_model, but for the parameters' files.
+// load_model, but for the parameters' files. `tokenizer_path` and `use`: as there.
 Result<DescribedModel> describe_model(io::FileSystem& fs, const std::string& where,
-                                      const models::ModelChoices& models, Trust trust);
+                                      const models::ModelChoices& models, Trust trust,
+                                      const std::string& tokenizer_path = "", const UseOptions& use = {});
 
 // Runs PartReader::check on all weights; `progress` shows "checking weights".
 Status check_weights(const checkpoint::PartReader& reader, Progress& progress);

@@ -5,6 +5,7 @@
 
 #include "ostro/base/machine.h"
 #include "ostro/infer/layer_rows.h"
+#include "ostro/infer/settle_later.h"
 #include "ostro/train/programs/programs.h"
 #include "ostro/trained/opened_model.h"
 
@@ -85,6 +86,7 @@ Result<SampleModel> load_resident(const Context& context, const std::string& che
         const auto runner,
         infer::make_runner(model->functions, layers_of(*model), std::move(model->parameters.values), engine,
                            limits, train::inference_leaf_table(model->config)));
+    const infer::SettleLater settling(*runner);
     return infer::generate(*runner, prompts, options,
                            [&](size_t, int32_t token) { return !on_token || on_token(token); });
   };

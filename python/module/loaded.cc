@@ -85,11 +85,12 @@ void fail(const Error& error) {
 }
 
 LoadedHere::LoadedHere(Context context, trained::LoadedModel loaded, std::string where,
-                       trained::UseOptions use)
+                       serve::AdapterOptions options, std::string adapter)
     : context_(std::move(context)),
       loaded_(std::move(loaded)),
       where_(std::move(where)),
-      use_(std::move(use)),
+      options_(std::move(options)),
+      adapter_(std::move(adapter)),
       chat_(value(eval::ChatPrompts::load(context_.fs, loaded_.tokenizer_path, *loaded_.tokenizer))) {}
 
 Values LoadedHere::array(const std::string& name) const {
@@ -125,12 +126,19 @@ void LoadedHere::check_ids(const std::vector<int32_t>& ids) const {
 }
 
 serve::ServedModel& LoadedHere::served() {
-  if (!served_) served_ = served_beside(1);
+  if (!served_)
+    served_ = std::move(value(serve::served_with_adapters(context_, loaded_, where_, options_, {}))[0]);
   return *served_;
 }
 
-std::unique_ptr<serve::ServedModel> LoadedHere::served_beside(int64_t running) const {
-  return value(serve::served_of(context_, loaded_, where_, use_, running));
+std::vector<std::unique_ptr<serve::ServedModel>> LoadedHere::served_beside(
+    const std::vector<serve::NamedAdapter>& adapters, int64_t running, int64_t pages) const {
+  if (!adapter_.empty())
+    throw Failure(
+        fmt::format("{}: the model was loaded with an adapter; load it without one, and serve it "
+                    "with adapters={{NAME: DIR}}",
+                    where_));
+  return value(serve::served_with_adapters(context_, loaded_, where_, options_, adapters, running, pages));
 }
 
 // A row depends on the tokens before it alone (numerics.md N16), so a sequence whose place in the runner
@@ -220,10 +228,21 @@ std::unique_ptr<Answer> LoadedHere::answer(std::vector<int32_t> prompt, const Sa
 
 std::shared_ptr<Model> load(const std::string& where, const LoadOptions& options) {
   Context context = context_on(options.device);
-  trained::UseOptions use{options.mp, options.seq_len};
-  auto loaded = value(trained::load_model(context.fs, where, options.tokenizer, context.models,
-                                          trained::trust(options.unchecked), use));
-  return std::make_shared<LoadedHere>(std::move(context), std::move(loaded), where, std::move(use));
+  serve::AdapterOptions asked{
+      options.tokenizer, trained::trust(options.unchecked), {options.mp, options.seq_len}};
+  auto loaded =
+      value(trained::load_model(context.fs, where, asked.tokenizer, context.models, asked.trust, asked.use));
+  std::string adapter;
+  if (!options.adapter.empty()) {
+    auto with = value(serve::with_adapter(context, {"", options.adapter}, loaded, asked));
+    adapter = serve::adapter_hash(with);
+    with.parameters.path = loaded.parameters.path;
+    with.parameters.name = loaded.parameters.name;
+    with.parameters.step = loaded.parameters.step;
+    loaded = std::move(with);
+  }
+  return std::make_shared<LoadedHere>(std::move(context), std::move(loaded), where, std::move(asked),
+                                      std::move(adapter));
 }
 
 }  // namespace ostro::native

@@ -32,11 +32,14 @@ inline void check(const Status& status) {
 // A model that answers one sequence at a time. What needs an engine is made when it is first needed.
 class LoadedHere final : public Model, public std::enable_shared_from_this<LoadedHere> {
  public:
-  LoadedHere(Context context, trained::LoadedModel loaded, std::string where, trained::UseOptions use);
+  // `options` are those it was loaded with, and `adapter` the hash of their adapter.
+  LoadedHere(Context context, trained::LoadedModel loaded, std::string where, serve::AdapterOptions options,
+             std::string adapter);
 
   const std::string& path() const override { return loaded_.parameters.path; }
   const std::string& state() const override { return loaded_.parameters.name; }
   int64_t step() const override { return loaded_.parameters.step; }
+  const std::string& adapter() const override { return adapter_; }
   int64_t context() const override { return loaded_.config.model_options().seq_len(); }
   int64_t vocab_size() const override { return loaded_.tokenizer->vocab_size(); }
   const std::string& tokenizer_hash() const override { return loaded_.tokenizer->hash(); }
@@ -55,8 +58,9 @@ class LoadedHere final : public Model, public std::enable_shared_from_this<Loade
                            const Interrupt& interrupt) override;
   std::unique_ptr<Answer> answer(std::vector<int32_t> prompt, const Sampling& sampling) override;
 
-  // A model of its own for a server, with the same parameters, that makes so many answers at a time.
-  std::unique_ptr<serve::ServedModel> served_beside(int64_t running) const;
+  // Models of their own for a server, with the same parameters: this one, and with each of these adapters.
+  std::vector<std::unique_ptr<serve::ServedModel>> served_beside(
+      const std::vector<serve::NamedAdapter>& adapters, int64_t running, int64_t pages) const;
 
   std::mutex& mutex() { return mutex_; }
   // The rest needs the mutex.
@@ -71,7 +75,8 @@ class LoadedHere final : public Model, public std::enable_shared_from_this<Loade
   const Context context_;
   const trained::LoadedModel loaded_;
   const std::string where_;
-  const trained::UseOptions use_;
+  const serve::AdapterOptions options_;
+  const std::string adapter_;
   const eval::ChatPrompts chat_;
 
   std::mutex mutex_;

@@ -81,6 +81,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("path", &Model::path)
       .def_prop_ro("state", &Model::state)
       .def_prop_ro("step", &Model::step)
+      .def_prop_ro("adapter", &Model::adapter)
       .def_prop_ro("context", &Model::context)
       .def_prop_ro("vocab_size", &Model::vocab_size)
       .def_prop_ro("tokenizer_hash", &Model::tokenizer_hash)
@@ -150,12 +151,13 @@ NB_MODULE(_native, m) {
   m.def(
       "load",
       [](const std::string& where, const std::string& tokenizer, const std::string& mp,
-         const std::string& device, std::optional<int64_t> seq_len, bool unchecked) {
+         const std::string& device, std::optional<int64_t> seq_len, bool unchecked,
+         const std::string& adapter) {
         const nb::gil_scoped_release free;
-        return load(where, {tokenizer, mp, device, seq_len, unchecked});
+        return load(where, {tokenizer, mp, device, seq_len, unchecked, adapter});
       },
       nb::arg("where"), nb::arg("tokenizer"), nb::arg("mp"), nb::arg("device"), nb::arg("seq_len").none(),
-      nb::arg("unchecked"));
+      nb::arg("unchecked"), nb::arg("adapter"));
 
   nb::class_<RunStep>(m, "Step")
       .def_ro("step", &RunStep::step)
@@ -218,14 +220,23 @@ NB_MODULE(_native, m) {
   nb::class_<Server>(m, "Server")
       .def_prop_ro("url", &Server::url)
       .def("stop", &Server::stop, Free(), nb::arg("seconds"));
+  nb::class_<ServeOptions>(m, "ServeOptions")
+      .def(nb::init<>())
+      .def_rw("listen", &ServeOptions::listen)
+      .def_rw("api_keys", &ServeOptions::api_keys)
+      .def_rw("receipts", &ServeOptions::receipts)
+      .def_rw("sign", &ServeOptions::sign)
+      .def_rw("waiting", &ServeOptions::waiting)
+      .def_rw("running", &ServeOptions::running)
+      .def_rw("cache_pages", &ServeOptions::cache_pages);
   m.def(
       "serve",
-      [](const std::shared_ptr<Model>& model, const std::string& listen, const std::string& receipts,
-         const std::string& sign, int64_t waiting) {
+      [](const std::shared_ptr<Model>& model, const ServeOptions& options,
+         const std::vector<std::pair<std::string, std::string>>& adapters) {
         const nb::gil_scoped_release free;
-        return serve(model, {listen, receipts, sign, waiting});
+        return serve(model, options, adapters);
       },
-      nb::arg("model"), nb::arg("listen"), nb::arg("receipts"), nb::arg("sign"), nb::arg("waiting"));
+      nb::arg("model"), nb::arg("options"), nb::arg("adapters"));
 
   m.def("version", &version);
 }

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "ostro/serve/options/serve_options.h"
+
 namespace ostro::native {
 
 class Failure : public std::runtime_error {
@@ -38,6 +40,7 @@ struct LoadOptions {
   std::string tokenizer, mp, device = "cpu";  // as `ostro sample` takes them
   std::optional<int64_t> seq_len;
   bool unchecked = false;
+  std::string adapter;  // as `ostro serve --adapter` takes it, without a name; empty: none
 };
 
 struct Sampling {
@@ -71,6 +74,7 @@ class Model {
   virtual const std::string& path() const = 0;   // of the checkpoint
   virtual const std::string& state() const = 0;  // its name
   virtual int64_t step() const = 0;
+  virtual const std::string& adapter() const = 0;  // the hash of LoadOptions::adapter; empty: none
   virtual int64_t context() const = 0;
   virtual int64_t vocab_size() const = 0;  // ids of the tokenizer
   virtual const std::string& tokenizer_hash() const = 0;
@@ -138,10 +142,7 @@ struct Verification {
 };
 Verification verify(const std::string& run, const VerifyOptions& options, const Interrupt& interrupt);
 
-struct ServeOptions {
-  std::string listen = "127.0.0.1:0", receipts, sign;
-  int64_t waiting = 64;
-};
+using serve::ServeOptions;  // listen: a host and a port
 // A server, from its making to its end.
 class Server {
  public:
@@ -150,8 +151,10 @@ class Server {
   // Answers what it took, at most so long, and ends. False: some requests were not answered.
   virtual bool stop(double seconds) = 0;
 };
-// Shares the model's parameters, and computes beside it.
-std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOptions& options);
+// Shares the model's parameters, and computes beside it. `adapters`: names and directories, as `ostro serve
+// --adapter` takes them.
+std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOptions& options,
+                              const std::vector<std::pair<std::string, std::string>>& adapters);
 
 std::string version();
 

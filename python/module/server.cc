@@ -4,16 +4,12 @@
 #include <mutex>
 
 #include "loaded.h"
-#include "ostro/bundle/parts/signature.h"
 #include "ostro/serve/model_server.h"
-#include "ostro/serve/receipts/receipt_log.h"
+#include "ostro/serve/options/opened_options.h"
 #include "ostro/shell/shared/waits.h"
 
 namespace ostro::native {
 namespace {
-
-// Answers that run at the same time, as with `ostro serve`.
-constexpr int64_t kRunning = 16;
 
 void check_drain(double seconds) {
   constexpr double kMost = 86'400;
@@ -45,19 +41,21 @@ class ServerHere final : public Server {
 
 }  // namespace
 
-std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOptions& options) {
-  if (options.waiting < 1) throw Failure(fmt::format("waiting {}: use 1 or more", options.waiting));
+std::unique_ptr<Server> serve(const std::shared_ptr<Model>& model, const ServeOptions& options,
+                              const std::vector<std::pair<std::string, std::string>>& adapters) {
+  check(serve::check_options(options));
+  std::vector<serve::NamedAdapter> named;
+  for (const auto& [name, path] : adapters) named.push_back({name, path});
+  check(serve::check_adapters(named, "--adapter"));
   const auto& loaded = dynamic_cast<const LoadedHere&>(*model);
-  const Context context = context_on("cpu");
   const http::Address address = value(http::parse_address(options.listen));
-  std::optional<bundle::SigningKey> key;
-  if (!options.sign.empty()) key = value(bundle::SigningKey::read(context.fs, options.sign));
-  auto receipts = value(serve::ReceiptMaker::open(context.fs, options.receipts, std::move(key)));
+  auto opened = value(serve::open_options(context_on("cpu").fs, options));
   serve::ServerLimits limits;
   limits.waiting = static_cast<size_t>(options.waiting);
   const cli::Waits for_its_threads;  // signals are for the threads of Python
-  auto server = value(serve::ModelServer::start(address, std::nullopt, limits));
-  check(server->serve(loaded.served_beside(kRunning), std::move(receipts)));
+  auto server = value(serve::ModelServer::start(address, std::move(opened.keys), limits));
+  check(server->serve(loaded.served_beside(named, options.running, options.cache_pages),
+                      std::move(opened.receipts)));
   std::string url = fmt::format("http://{}/v1", host_and_port(address.host, server->port()));
   return std::make_unique<ServerHere>(model, std::move(server), std::move(url));
 }

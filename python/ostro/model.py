@@ -110,6 +110,11 @@ class Model:
         return self._native.step
 
     @property
+    def adapter(self) -> str:
+        """The hash of the adapter of `load(..., adapter=)`, as receipts have it; "": none. State and step are the base's."""
+        return self._native.adapter
+
+    @property
     def context(self) -> int:
         """How many tokens a sequence may have."""
         return self._native.context
@@ -159,6 +164,10 @@ class Model:
 
 
 def load(where: "str | os.PathLike[str]", *, tokenizer: "str | os.PathLike[str]" = "", mp: str = "", device: str = "cpu",
-         seq_len: "int | None" = None, unchecked: bool = False) -> Model:
-    """Loads what `ostro sample --checkpoint` takes: a checkpoint, or a run's newest one. The options are the command's."""
-    return Model(_native.load(os.fspath(where), os.fspath(tokenizer), mp, device, seq_len, unchecked))
+         seq_len: "int | None" = None, unchecked: bool = False, adapter: "str | os.PathLike[str]" = "") -> Model:
+    """Loads what `ostro sample --checkpoint` takes: a checkpoint, or a run's newest one. The options are the command's.
+
+    `adapter` is what `ostro serve --adapter` takes: a directory of PEFT's, or a run or checkpoint that trained an adapter (LoRA)
+    on this model. A run that trained one is also a model by itself.
+    """
+    return Model(_native.load(os.fspath(where), os.fspath(tokenizer), mp, device, seq_len, unchecked, os.fspath(adapter)))

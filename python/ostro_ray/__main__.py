@@ -22,6 +22,9 @@ def parse(words):
     parser.add_argument("--max_workers", type=int, required=True)
     parser.add_argument("--cpus_per_worker", type=float, default=1)
     parser.add_argument("--resources_per_worker", type=json.loads, default={})
+    parser.add_argument("--slice_label", help="the label of a node whose value is the name of its workers' slice")
+    parser.add_argument("--failures", type=int, default=3, help="a node is left out at its failure of this number in a row; 0: never")
+    parser.add_argument("--left_out", type=float, default=600, help="for so many seconds")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--wait", type=float)
     parser.add_argument("--stop_timeout", type=float, default=600, help="the seconds in which a run that is to stop saves")
@@ -36,7 +39,7 @@ def parse(words):
 
 def settings(args):
     """Environment of the workers, beside their node's."""
-    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_"))
+    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and not k.startswith("AWS_CONTAINER_")
               and k not in ("OSTRO_PYTHON", "OSTRO_ADVERTISE", "OSTRO_SLICE")}
     if args.cpus_per_worker >= 1:
         passed.setdefault("OSTRO_THREADS", str(int(args.cpus_per_worker)))
@@ -64,7 +67,7 @@ def main():
     import ray
     from ostro_ray.supervisor import Supervisor
     secret = os.environ.get("OSTRO_JOB_SECRET") or secrets.token_hex(32)
-    spec = {"program": args.program or args.ostro, "words": words, "folder": os.getcwd()} | configuration(args.config)
+    spec = {"program": args.program or args.ostro, "words": words, "folder": os.getcwd(), "slice_label": args.slice_label} | configuration(args.config)
     variables = settings(args) | {"OSTRO_JOB_SECRET": secret}
 
     async def supervise():

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pathlib
 import socket
 
 
@@ -36,7 +37,10 @@ def connect(address):
         ray.init(address=address, log_to_driver=False, configure_logging=True, logging_level=logging.ERROR,
                  namespace="ostro")
     except (ConnectionError, RuntimeError, ValueError) as error:
-        raise ClusterError(f"--address {asked}: {' '.join(str(error).split())}") from None
+        token = pathlib.Path("~/.ray/auth_token").expanduser()
+        hint = (f"; {token} is there, so its head may ask for this token: set RAY_AUTH_MODE=token"
+                if "RAY_AUTH_MODE" not in os.environ and token.exists() else "")
+        raise ClusterError(f"--address {asked}: {' '.join(str(error).split())}{hint}") from None
 
 
 def draining():

@@ -9,6 +9,8 @@ import tempfile
 from ostro_ray.output import say
 from ostro_ray.processes import dies_with
 
+_MOST_UNREAD = 1 << 20  # bytes of what workers write
+
 
 class Coordinator:
     """Starts `ostro coordinator` on this node, again when it is killed, and follows what it says.
@@ -23,7 +25,7 @@ class Coordinator:
             path = os.path.join(self._folder.name, "config.yaml")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(spec["config"])
-        self._command = [program, "coordinator", "--bind", address, "--stop_by_stdin", "--config", path, *words]
+        self._command = [program, "coordinator", "--bind", address, "--stop_by_stdin", "--stderr_by_stdin", "--config", path, *words]
         self._environment = os.environ | {"OSTRO_JOB_SECRET": secret}
         self._host, self._port = address, port
         self._process, self._stopping, self.ending = None, False, False
@@ -74,6 +76,20 @@ class Coordinator:
     def _tell_stop(self):
         if self._process is not None and self._process.returncode is None:
             self._process.stdin.write(b"stop\n")
+
+    def keep(self, worker, lines):
+        """Has it keep what a worker, (host, pid), has written to standard error. While it is gone, or does not read, that is lost."""
+        self._write("".join(f"said {worker[0]} {worker[1]} {line}\n" for line in lines))
+
+    def gone(self, worker):
+        """Tells it that the worker writes no more."""
+        self._write(f"gone {worker[0]} {worker[1]}\n")
+
+    def _write(self, text):
+        if self._process is None or self._process.returncode is not None or self._process.stdin.is_closing():
+            return
+        if self._process.stdin.transport.get_write_buffer_size() < _MOST_UNREAD:
+            self._process.stdin.write(text.encode("utf-8", "replace"))
 
     def end(self):
         """Has run() return."""

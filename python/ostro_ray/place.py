@@ -71,6 +71,13 @@ def _words(spec, address, folder):
     return [spec["program"], "worker", "--coordinator", spec["coordinator"], "--bind", address, "--config", config, *spec["words"]]
 
 
+def _labels():
+    """The labels of this node."""
+    import ray
+    this = ray.get_runtime_context().get_node_id()
+    return next((node.get("Labels", {}) for node in ray.nodes() if node["NodeID"] == this), {})
+
+
 class _Keys:
     """The credentials file of the process: it has no name in any folder, so it ends with this process, however that ends. `path` is where this user's
     processes open it. Whoever opens it meanwhile has the keys before or the new ones."""
@@ -121,18 +128,25 @@ class Place:
 
     def run(self, spec, variables, keys=None):
         """Runs the process, with these variables beside those of this one, and yields what happens: ("place", {...}), ("started", pid), ("stdout" or "stderr", lines),
-        ("exit", code; negative: the signal), or ("failed", text) when the program cannot be started. `keys`: the text of its credentials file for an object store, or
+        ("exit", code; negative: the signal), ("failed", text) when the program cannot be started, or ("unfit", text) when the node is not as asked. `keys`: the text of its credentials file for an object store, or
         None."""
         import ray
         address = ray.util.get_node_ip_address()
         yield ("place", {"address": address, "host": socket.gethostname(), "actor": os.getpid(),
                          "node": ray.get_runtime_context().get_node_id()})
+        label, more = spec.get("slice_label"), []
+        if label is not None:
+            name = _labels().get(label)
+            if not name:
+                yield ("unfit", f"has no label {label} (--slice_label); `ray start --labels {label}=NAME` gives it one")
+                return
+            more = ["--slice", name]
         with tempfile.TemporaryDirectory(prefix="ostro-") as folder:
             try:
                 if keys is not None:
                     self._keys = _Keys(keys)
                     variables = variables | {"AWS_SHARED_CREDENTIALS_FILE": self._keys.path}
-                self._process = self._start(_words(spec, address, folder), spec, variables)
+                self._process = self._start(_words(spec, address, folder) + more, spec, variables)
             except OSError as error:
                 yield ("failed", f"{spec['program']}: {error.strerror}")
                 return

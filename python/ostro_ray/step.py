@@ -39,7 +39,8 @@ def parse(words):
 
 def environment(args):
     """The process's, beside its node's."""
-    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and k not in ("OSTRO_PYTHON", "OSTRO_ADVERTISE", "OSTRO_SLICE")}
+    passed = {k: v for k, v in os.environ.items() if k.startswith(("OSTRO_", "AWS_")) and not k.startswith("AWS_CONTAINER_")
+              and k not in ("OSTRO_PYTHON", "OSTRO_ADVERTISE", "OSTRO_SLICE")}
     return passed | {"OSTRO_THREADS": str(args.cpus)}
 
 

@@ -2,6 +2,7 @@
 has no room for yet is pending: that is how the cluster (and its autoscaler) learns that the run could grow."""
 
 import asyncio
+import contextlib
 import signal
 import time
 
@@ -10,16 +11,23 @@ from ray.util.scheduling_strategies import NodeLabelSchedulingStrategy, NotIn
 
 from ostro_ray import cluster, keys
 from ostro_ray.coordinator import Coordinator
+from ostro_ray.nodes import FailingNodes
 from ostro_ray.output import say
 from ostro_ray.worker import INTERRUPTED, Failed, Lost, Worker
 
+LAST_LINES = 1  # seconds for the coordinator to keep them
 GRACE = 10  # seconds from the end of the run to SIGTERM, and from there to the end of all processes
 START_TIME = 15  # seconds that a worker for which there is room may take to start
 PATIENCE = 8  # seconds until missing workers are worth a message
 LOOK = 0.5  # seconds
+NODE = "ray.io/node-id"  # a label that Ray gives to every node
 REST, MOST_REST = 5, 300  # seconds until a place is tried again whose worker has failed: the first time, and at most
 LIVED = 60  # seconds: a worker that ran for so long was not at its start when it failed
 MOST_FAILURES = 3  # in a row on one node, of a run that has trained
+
+
+class Anew(Exception):
+    """A worker waits for room, and other nodes are to be left out now: another is to be asked for."""
 
 
 class Supervisor:
@@ -34,7 +42,7 @@ class Supervisor:
         self.result, self.over, self.stopping = None, asyncio.Event(), False
         self.signals, self.restarts = 0, 0
         self.failures = {}  # by number of the place: how many workers in a row have failed there
-        self.node_failures = {}  # by node: how many workers in a row have failed there
+        self.nodes = FailingNodes(args.failures, args.left_out)
         self.keys = keys.of_file()
 
     def finish(self, code):
@@ -92,8 +100,8 @@ class Supervisor:
         await asyncio.wait(places, timeout=GRACE)
         for task in (*places, watch):
             task.cancel()
-        if self.result in (0, INTERRUPTED):  # with the last worker's word the coordinator ends by itself
-            await asyncio.wait([coordinator], timeout=GRACE)
+        # With the last worker's word the coordinator ends by itself; in any case it has time to keep what workers wrote last.
+        await asyncio.wait([coordinator], timeout=GRACE if self.result in (0, INTERRUPTED) else LAST_LINES)
         self.coordinator.end()
         await asyncio.wait([coordinator])
         return self.result
@@ -112,20 +120,23 @@ class Supervisor:
         """Has a worker in this place until the run is over."""
         lost = 0
         while not self.over.is_set() and not self.stopping:
-            worker = self.workers[number] = Worker(self.coordinator, self.options | {"scheduling_strategy": self.strategy()})
+            worker = self.workers[number] = Worker(self.coordinator, self.options | {"scheduling_strategy": self.strategy()},
+                                                   self.nodes.left_out())
             rest = 0
             try:
                 status = await self.follow(worker)
                 # One that is asked to stop may have nothing to save; the others still compute and save.
                 return None if status == INTERRUPTED and self.stopping and self.running() > 1 else status
+            except Anew:
+                pass
             except Failed as why:
                 if self.over.is_set() or self.stopping:
                     return None
-                rest = self.rest_after_failure(number, worker)
+                rest, left_out = self.rest_after_failure(number, worker)
                 if self.hopeless(worker):
                     say(f"error: {why}")
                     return why.code
-                say(f"{why}; the others go on, and another is tried in its place in {rest:g} s")
+                say(f"{why}; the others go on, and another is tried in its place in {rest:g} s" + left_out)
             except Lost as why:
                 if self.over.is_set():
                     return None
@@ -143,31 +154,36 @@ class Supervisor:
             finally:
                 worker.kill()
                 del self.workers[number]
-            await asyncio.wait([asyncio.create_task(self.over.wait())], timeout=rest)
+            if rest > 0:
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self.over.wait(), rest)
         return None
 
     def strategy(self):
-        """Where Ray is to place a worker: on a node on which none has failed, if one has room."""
-        if not self.node_failures:
+        """Where Ray is to place a worker: on no node that is left out, and on one on which none has failed, if one has room."""
+        if not self.nodes.failures:
             return "SPREAD"
-        return NodeLabelSchedulingStrategy({}, soft={"ray.io/node-id": NotIn(*self.node_failures)})
+        left_out = self.nodes.left_out()
+        avoided = [node for node in self.nodes.failures if node not in left_out]
+        return NodeLabelSchedulingStrategy({NODE: NotIn(*left_out)} if left_out else {}, soft={NODE: NotIn(*avoided)} if avoided else {})
 
     def rest_after_failure(self, number, worker):
-        """Counts it; the seconds until another worker is tried in this place."""
+        """Counts it; the seconds until another worker is tried in this place, and what is to be said of the node."""
         lived = worker.lived() > LIVED
         before = 0 if lived else self.failures.get(number, 0)
         self.failures[number] = before + 1
-        if worker.place is not None:
-            node = worker.place["node"]
-            self.node_failures[node] = 1 if lived else self.node_failures.get(node, 0) + 1
-        return min(REST * 2 ** before, MOST_REST)
+        said = ""
+        if worker.place is not None and self.nodes.failed(worker.place, lived):
+            said = (f"; node {worker.place['address']}, where {self.nodes.failures[worker.place['node']]} in a row have failed, is left "
+                    f"out for {self.args.left_out:g} s")
+        return min(REST * 2 ** before, MOST_REST), said
 
     def hopeless(self, failed):
         """Whether min_workers cannot be had, now that this worker has failed. The nodes on which workers fail count for nothing
         but the other workers that run there: one bad node may fail the workers of every place, one after another. A run that has
         trained is worth some patience, one at its start none."""
         least = MOST_FAILURES if self.coordinator.began else 1
-        bad = {node for node, failures in self.node_failures.items() if failures >= least}
+        bad = {node for node, failures in self.nodes.failures.items() if failures >= least}
         others = sum(worker is not failed and worker.pid is not None and worker.place["node"] in bad
                      for worker in self.workers.values())
         return others + cluster.capacity(self.need, bad) < self.args.min_workers
@@ -176,14 +192,32 @@ class Supervisor:
         """The worker's exit status; None for one that has not begun when the run is over."""
         following = asyncio.create_task(worker.follow(self.spec | {"coordinator": self.coordinator.address}, self.variables, self.keys))
         over = asyncio.create_task(self.over.wait())
+        anew = asyncio.create_task(worker.anew.wait())
         try:
-            await asyncio.wait([following, over], return_when=asyncio.FIRST_COMPLETED)
-            if following.done() or worker.pid is not None:
-                return await following
-            return None
+            while True:
+                await asyncio.wait([following, over, anew], return_when=asyncio.FIRST_COMPLETED)
+                if following.done() or (self.over.is_set() and worker.pid is not None):
+                    return await following
+                if self.over.is_set():
+                    return None
+                if worker.place is None:
+                    raise Anew
+                # It has got a place meanwhile.
+                worker.anew.clear()
+                anew = asyncio.create_task(worker.anew.wait())
         finally:
-            following.cancel()
-            over.cancel()
+            for task in (following, over, anew):
+                task.cancel()
+
+    def try_again(self):
+        """Nodes that were left out for long enough may have workers again. A worker that waits for room is asked for anew where others are left
+        out now than when it was asked for."""
+        if back := self.nodes.back():
+            say(f"tried again, after failures there: {', '.join(back)}")
+        left_out = self.nodes.left_out()
+        for worker in self.workers.values():
+            if worker.place is None and worker.without.keys() != left_out.keys():
+                worker.anew.set()
 
     def running(self):
         return sum(worker.pid is not None for worker in self.workers.values())
@@ -192,8 +226,9 @@ class Supervisor:
         return self.running() + cluster.startable(self.need) < self.args.min_workers
 
     def room_text(self):
+        left_out = ", ".join(sorted(self.nodes.left_out().values()))
         return (f"the Ray cluster has no room for {self.args.min_workers} workers, which the run needs at least; "
-                f"{self.running()} run; {cluster.room_text(self.need)}")
+                f"{self.running()} run; {cluster.room_text(self.need)}" + (f"; left out because workers failed there: {left_out}" if left_out else ""))
 
     async def watch(self):
         """Has workers leave nodes that will go, ends those that do not answer, and gives them keys that are new. Says when the cluster has no room for min_workers; 1, the end of the
@@ -203,6 +238,7 @@ class Supervisor:
             await asyncio.sleep(LOOK)
             gone = cluster.draining()
             self.keys = keys.of_file() or self.keys
+            self.try_again()
             for worker in self.workers.values():
                 worker.end_silent()
                 worker.renew(self.keys)

@@ -1,5 +1,6 @@
 """One worker, as the supervisor sees it: an actor, and the process that it runs."""
 
+import asyncio
 import signal
 import time
 
@@ -30,12 +31,14 @@ class Failed(Exception):
 
 
 class Worker:
-    def __init__(self, coordinator, options):
+    def __init__(self, coordinator, options, without):
+        """`without`: the nodes that Ray is not to place it on, as of FailingNodes.left_out."""
         # By value: the nodes need not have this package.
         ray.cloudpickle.register_pickle_by_value(place)
         self._actor = ray.remote(place.Place).options(
             max_restarts=0, max_concurrency=2, **options).remote()
         self._coordinator = coordinator
+        self.without, self.anew = without, asyncio.Event()  # set: another is to be asked for, if it has no place yet
         self.place, self.pid = None, None  # once Ray has placed it; once the process runs
         self._started = 0.0
         self._leaving = False
@@ -91,10 +94,18 @@ class Worker:
                     return self._judge(value)
                 self._take(kind, value)
         except exceptions.RayError as error:
+            self._keep([f"[its actor is lost: {type(error).__name__}]"])
             first = str(error).strip().split("\n", 1)[0][:200]
             who = f"the actor of {self.name()}" if self.pid else "an actor"
             raise Lost(f"{who} is lost ({type(error).__name__}: {first})") from None
+        finally:
+            if self.pid:
+                self._coordinator.gone(self._key())
         raise Lost("an actor ended before its worker")
+
+    def _keep(self, lines):
+        if self.pid:
+            self._coordinator.keep(self._key(), lines)
 
     def _take(self, kind, value):
         if kind == "place":
@@ -104,13 +115,17 @@ class Worker:
         elif kind == "stdout":
             tell(value)
         elif kind == "stderr":
+            self._keep(value)
             for line in value:
                 say(f"[{self.name()}] {line}")
+        elif kind == "unfit":
+            raise Failed(f"node {self.place['address']} {value}")
         else:  # "failed"
             raise Failed(f"node {self.place['address']} cannot start a worker: {value}; --program names it on the nodes")
 
     def _judge(self, code):
         if code < 0:
+            self._keep([f"[it was killed by signal {-code}]"])
             raise Lost(f"{self.name()} was killed by signal {-code}")
         if code == LOST_PLACE:
             raise Lost(f"{self.name()} lost its place")

@@ -46,7 +46,9 @@ BAD = [
     ({"train/run.cc": ""}, "", "ostro/train/session.cc: its includes do not lead to train/loop.cc"),
     ({}, "way train/lost.cc train/loop.cc: 6\n", "a way begins at train/lost.cc, and there is no such file"),
     ({"data/files/long.h": "// a line\n" * 3000}, "", "ostro/data/files: 3001 lines without tests, more than 3000"),
-    ({f"data/store/part{i}/long.cc": "// a line\n" * 2500 for i in range(4)}, "",
+    ({"data/files/long.cu": "// a line\n" * 1500, "data/files/long.cuh": "// a line\n" * 1500}, "",
+     "ostro/data/files: 3001 lines without tests, more than 3000"),
+    ({f"data/store/part{i}/long.{'cuh' if i else 'cc'}": "// a line\n" * 2500 for i in range(4)}, "",
      "ostro/data: 10004 lines without tests, more than 10000"),
 ]
 

@@ -147,6 +147,9 @@ def status(folder):
 
     run(*git, "init", "-q")
     commit("ostro/a.cc")
+    head = run(*git, "rev-parse", "HEAD").stdout.strip()
+    for path in ("tests/results/measured.json", "bench/RESULTS.json"):  # their commits are those of another history
+        (folder / path).write_text(re.sub(r'("commit": "|, commit )[0-9a-f]{7,40}', rf"\g<1>{head}", (folder / path).read_text()))
     check(run("python3", script).returncode == 0 and run("python3", script, "--check").returncode == 0, "what it wrote is fine")
     for path in (page, raw):
         text = path.read_text()
@@ -169,7 +172,7 @@ def status(folder):
     def row_of_page():
         return next(line for line in page.read_text().splitlines() if "| sanitize |" in line)
 
-    head = run(*git, "rev-parse", "HEAD").stdout.strip()
+    unmeasured(folder, script, page, head)
     collect("sanitize", head, "sample")
     check("0 of 1 tests; 1 on samples 2026-01-02 |" in row_of_page(), f"a sample is not in full: {row_of_page()}")
     collect("sanitize", head, "full")
@@ -186,10 +189,34 @@ def status(folder):
 
     check("no commit" in collect("sanitize", "unknown", "full").stderr, "a result of no commit is refused")
     check(head in kept.read_text() and "unknown" not in kept.read_text(), "what is refused is not written")
-    for field, value in (("commit", "main"), ("date", "today"), ("result", " ")):
+    for field, value in (("commit", "main"), ("commit", "0123456789"), ("date", "today"), ("result", " ")):
         (folder / "tests/results/measured.json").write_text(json.dumps([{**rows[0], field: value}]))
         done = run("python3", script)
         check(done.returncode != 0 and "measured.json, row 1" in done.stderr, f"{field} {value} is refused: {done.stderr}")
+
+
+def unmeasured(folder, script, page, head):
+    """A promise of goals and of a row by hand: both are not run until they are there."""
+    promises, bench, measured = (folder / name for name in ("tests/results/promises.json", "bench/RESULTS.json", "tests/results/measured.json"))
+    kept = {path: path.read_text() for path in (promises, bench, measured)}
+    promise = {"promise": "a speed", "tests": [], "by": "bench", "goals": ["A section"], "measured": ["a row"], "code": ["ostro"], "repeat": "bench.sh"}
+    promises.write_text(json.dumps({"promises": [promise], "never_seen": []}))
+
+    def said():
+        done = run("python3", script)
+        return next((line for line in page.read_text().splitlines() if "| a speed |" in line), done.stderr)
+
+    check("| a speed | bench | *not run*: A section, a row |" in said(), f"what is not there was not run: {said()}")
+    data = json.loads(kept[bench])
+    data["sections"]["A section"] = dict(made=f"2026-01-02, commit {head}, `bench.sh`; a machine", lines=[], failed=[], quick=False,
+                                         goals=[["a", ">= 1x", "2x", "yes", ""], ["b", ">= 1x", "0x", "no", ""], ["c", ">= 1x", "", "not run", ""]])
+    bench.write_text(json.dumps(data))
+    check("| bench | A section: 1 of 2 goals 2026-01-02; *not run*: a row |" in said(), f"a section that is there: {said()}")
+    row = {**json.loads(kept[measured])[0], "what": "a row", "commit": head, "date": "2026-01-03"}
+    measured.write_text(json.dumps([row]))
+    check("| bench | by hand 2026-01-03; A section: 1 of 2 goals 2026-01-02 |" in said(), f"both are there: {said()}")
+    for path, text in kept.items():
+        path.write_text(text)
 
 
 def table(build):

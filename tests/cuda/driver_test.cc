@@ -1,4 +1,4 @@
-// Tests of cuda/driver with the driver and the compiler of fake_cuda.cc and fake_nvrtc.cc, which the loader
+// Tests of gpu/driver with the driver and the compiler of fake_cuda.cc and fake_nvrtc.cc, which the loader
 // finds by LD_LIBRARY_PATH (CMakeLists.txt). Faults at the start of a driver need a process each:
 // tests/fault/gpu_test.py.
 #include <doctest/doctest.h>
@@ -15,16 +15,16 @@
 #include <vector>
 
 #include "ostro/base/object_cache.h"
-#include "ostro/cuda/driver/code_cache.h"
-#include "ostro/cuda/driver/driver.h"
-#include "ostro/cuda/driver/find_nvrtc.h"
-#include "ostro/cuda/driver/gpu.h"
-#include "ostro/cuda/driver/gpu_memory.h"
-#include "ostro/cuda/driver/nvrtc.h"
+#include "ostro/gpu/driver/code_cache.h"
+#include "ostro/gpu/driver/driver.h"
+#include "ostro/gpu/driver/find_nvrtc.h"
+#include "ostro/gpu/driver/gpu.h"
+#include "ostro/gpu/driver/gpu_memory.h"
+#include "ostro/gpu/driver/nvrtc.h"
 #include "ostro/runtime/buffer.h"
 #include "tests/cuda/fake_kernels.h"
 
-namespace ostro::cuda {
+namespace ostro::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -414,4 +414,4 @@ TEST_CASE(
 }
 
 }  // namespace
-}  // namespace ostro::cuda
+}  // namespace ostro::gpu

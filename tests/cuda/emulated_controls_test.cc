@@ -2,8 +2,8 @@
 // device.
 #include <doctest/doctest.h>
 
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "tests/engine/paged_cases.h"
 #include "tests/engine/programs.h"
@@ -15,7 +15,7 @@ using runtime::Buffer;
 
 struct Control {
   const char* fault;
-  cuda::EmulationOptions::Change change;
+  gpu::EmulationOptions::Change change;
   const char* program;  // the beginning of the names of programs that must find it
 };
 
@@ -24,7 +24,7 @@ const Control kControls[] = {
      {"f * (2.0f * most) + -most", "FMA32(f, 2.0f * most, -most)"},
      "random"},
     {"a reduction in another order of shuffles",
-     {"for (int d = 8; d >= 1; d /= 2) v = v + f32_of(", "for (int d = 1; d <= 8; d *= 2) v = v + f32_of("},
+     {"for (int d = 8; d >= 1; d /= 2) v = v + from", "for (int d = 1; d <= 8; d *= 2) v = v + from"},
      "sum f32 [embed] striped f32"},
     {"exp of the compiler's library",
      {"FN float exp32(float x) {",
@@ -48,13 +48,11 @@ const Control kControls[] = {
     {"a tile that begins at the last piece",
      {"tile_a[x], tile_b[y], c[i][j]", "tile_a[x], tile_b[y], 0.0f"},
      "regular dots f32"},
-    {"a missing barrier",
-     {"stripes32[THREAD] = x;\n  BARRIER();", "stripes32[THREAD] = x;"},
-     "cross_entropy"},
+    {"a missing barrier", {"stripes[THREAD] = x;\n  BARRIER();", "stripes[THREAD] = x;"}, "cross_entropy"},
     {"a barrier that not all threads reach",
-     {"stripes32[THREAD] = x;\n  BARRIER();", "stripes32[THREAD] = x;\n  if (THREAD < 40) BARRIER();"},
+     {"stripes[THREAD] = x;\n  BARRIER();", "stripes[THREAD] = x;\n  if (THREAD < 40) BARRIER();"},
      "cross_entropy"},
-    {"shared memory that is read before it is written", {"most32[THREAD] = x;", ""}, "cross_entropy"},
+    {"shared memory that is read before it is written", {"lanes[THREAD] = x;", ""}, "cross_entropy"},
     {"sources of a scatter from the last to the first",
      {"for (i64 r = 0; r < a.sources; ++r) {", "for (i64 r = a.sources - 1; r >= 0; --r) {"},
      "scatter_add"},
@@ -83,7 +81,7 @@ const Control kControls[] = {
       "1u;"},
      "gather"},
     {"a sum of integers that goes on over a scale",
-     {"i32 sum = 0;\n    if (a.aligned", "static i32 sum = 0;\n    if (a.aligned"},
+     {"i32 sum = 0;\n    if (words", "static i32 sum = 0;\n    if (words"},
      "integers f32 [5,"},
     {"a sum of integers of a tile that goes on over a scale",
      {"sum[i][j][r] = 0;\n", ""},
@@ -164,8 +162,8 @@ const Control kControls[] = {
 
 // Whether one of the programs gives other bits than the interpreter's, or an error, with this change of the
 // device text.
-bool found(const cuda::EmulationOptions& options, const std::string& named, int64_t& changes) {
-  auto device = cuda::emulated_device(options);
+bool found(const gpu::EmulationOptions& options, const std::string& named, int64_t& changes) {
+  auto device = gpu::emulated_device(options);
   REQUIRE_MESSAGE(device.ok(), device.error().message());
   const auto engine = cuda::make_device_engine(**device);
   bool any = false, ran = false;
@@ -187,7 +185,7 @@ bool found(const cuda::EmulationOptions& options, const std::string& named, int6
     if (any) break;
   }
   CHECK_MESSAGE(ran, "no program is called ", named);
-  changes = cuda::changes_made(**device);
+  changes = gpu::changes_made(**device);
   return any;
 }
 
@@ -224,9 +222,9 @@ TEST_CASE("control: faults of pages are found") {
     const auto expected = (*interp::make_interpreter()->compile(program))->run(inputs);
     REQUIRE(expected.ok());
     for (const bool faulty : {false, true}) {
-      cuda::EmulationOptions options;
+      gpu::EmulationOptions options;
       if (faulty) options.changes = {control.change};
-      auto device = cuda::emulated_device(options);
+      auto device = gpu::emulated_device(options);
       REQUIRE(device.ok());
       auto executable = cuda::make_device_engine(**device)->compile(program, {});
       REQUIRE_MESSAGE(executable.ok(), executable.error().message());
@@ -234,7 +232,7 @@ TEST_CASE("control: faults of pages are found") {
       REQUIRE_MESSAGE(got.ok(), got.error().message());
       CHECK(testing::difference(*expected, runtime::all_to(*got, runtime::host_memory()).value()).empty() ==
             !faulty);
-      CHECK((cuda::changes_made(**device) > 0) == faulty);
+      CHECK((gpu::changes_made(**device) > 0) == faulty);
     }
   }
 }

@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "tests/engine/heads.h"
 #include "tests/engine/programs.h"
@@ -56,9 +56,9 @@ std::string differs_in_tiles(runtime::Engine& engine, const ir::Program& program
   return "";
 }
 
-std::unique_ptr<runtime::Engine> engine_of(const cuda::EmulationOptions& options,
+std::unique_ptr<runtime::Engine> engine_of(const gpu::EmulationOptions& options,
                                            const cuda::DeviceEngineOptions& engine) {
-  const auto device = cuda::emulated_device(options);
+  const auto device = gpu::emulated_device(options);
   REQUIRE_MESSAGE(device.ok(), device.error().message());
   return cuda::make_device_engine(**device, engine);
 }
@@ -96,7 +96,7 @@ TEST_CASE("a device needs the memory of one tile of logits, also for what is mad
 TEST_CASE("control: faults of heads in tiles are found on the emulated device") {
   struct Fault {
     const char* what;
-    cuda::EmulationOptions::Change change;
+    gpu::EmulationOptions::Change change;
     ir::Program program;
   };
   const std::vector<ir::Program> floats = float_heads(), integers = integer_heads();
@@ -122,13 +122,13 @@ TEST_CASE("control: faults of heads in tiles are found on the emulated device") 
   };
   for (const Fault& fault : faults) {
     CAPTURE(std::string(fault.what));
-    const auto device = cuda::emulated_device({.changes = {fault.change}});
+    const auto device = gpu::emulated_device({.changes = {fault.change}});
     REQUIRE_MESSAGE(device.ok(), device.error().message());
     const auto engine = cuda::make_device_engine(**device, {.head_tile = 32});
     const std::string d = differs_in_tiles(*engine, fault.program);
     CHECK(!d.empty());
     CHECK_MESSAGE(d.find("device text") == std::string::npos, d);
-    CHECK(cuda::changes_made(**device) > 0);
+    CHECK(gpu::changes_made(**device) > 0);
   }
 }
 

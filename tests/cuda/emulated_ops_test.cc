@@ -8,9 +8,9 @@
 #include <set>
 
 #include "ostro/base/test_size.h"
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/cuda/engine/routine_table.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/ir/program/program.h"
 #include "tests/engine/programs.h"
@@ -20,8 +20,8 @@ namespace {
 
 using runtime::Buffer;
 
-cuda::Device& device_of(const cuda::EmulationOptions& options) {
-  auto device = cuda::emulated_device(options);
+gpu::Device& device_of(const gpu::EmulationOptions& options) {
+  auto device = gpu::emulated_device(options);
   REQUIRE_MESSAGE(device.ok(), device.error().message());
   return **device;
 }
@@ -153,7 +153,7 @@ TEST_CASE("an op without device text is an error that names it, not a computatio
 
 TEST_CASE("a device without room is an error") {
   const ir::Shape shape{ir::DType::f32, {{"n", 100}}};
-  cuda::Device& device = device_of({.memory_bytes = 300});
+  gpu::Device& device = device_of({.memory_bytes = 300});
   CHECK(runtime::Buffer::zeros(shape).to(device.memory()).error().message() ==
         "the emulated device has no room for 400 bytes: 300 are left");
 }

@@ -6,8 +6,8 @@
 
 #include "ostro/base/test_size.h"
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/run/loop/run.h"
 #include "ostro/train/options/mixed_run_for_test.h"
@@ -56,7 +56,7 @@ std::unique_ptr<runtime::Engine> cpu_engine() {
 }
 
 std::unique_ptr<runtime::Engine> device_engine() {
-  auto device = cuda::emulated_device();
+  auto device = gpu::emulated_device();
   REQUIRE_MESSAGE(device.ok(), device.error().message());
   return cuda::make_device_engine(**device);
 }

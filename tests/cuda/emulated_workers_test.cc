@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/dist/loop_collectives.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/io/files/memory_file_system.h"
 #include "ostro/ir/program/builder.h"
@@ -21,8 +21,8 @@ using ir::OpKind;
 using runtime::Buffer;
 using Ints = std::vector<int64_t>;
 
-std::unique_ptr<runtime::Engine> device_engine(const cuda::EmulationOptions& options = {}) {
-  auto device = cuda::emulated_device(options);
+std::unique_ptr<runtime::Engine> device_engine(const gpu::EmulationOptions& options = {}) {
+  auto device = gpu::emulated_device(options);
   REQUIRE_MESSAGE(device.ok(), device.error().message());
   return cuda::make_device_engine(**device);
 }
@@ -160,7 +160,7 @@ TEST_CASE("every exchange gives the interpreter's bits on devices, and beside th
 
 TEST_CASE("control: exchanges joined in another order, or put to another place, give other bits") {
   const auto reference = interp::make_interpreter();
-  const auto found = [&](const cuda::EmulationOptions::Change& change) {
+  const auto found = [&](const gpu::EmulationOptions::Change& change) {
     const auto wrong = device_engine({.changes = {change}});
     bool any = false;
     for (const Exchange& e : exchanges()) {

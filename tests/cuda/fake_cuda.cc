@@ -31,12 +31,12 @@
 #include <type_traits>
 #include <vector>
 
-#include "ostro/cuda/driver/abi.h"
+#include "ostro/gpu/driver/abi.h"
 #include "tests/cuda/fake_kernels.h"
 
 namespace {
 
-using namespace ostro::cuda;
+using namespace ostro::gpu;
 
 constexpr int kInvalidValue = 1;
 constexpr unsigned char kUnwritten = 0xa7;

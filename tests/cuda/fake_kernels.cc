@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ostro/cuda/emulated/emulated_device.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 
 namespace ostro::test {
 namespace {
@@ -17,12 +17,12 @@ std::string& failure() {
 }
 
 // Runs all other text: its kernels follow the addresses that they are given, which are the host's here.
-Result<cuda::Device*>& device() {
-  static auto* const kDevice = new Result<cuda::Device*>(cuda::emulated_device());
+Result<gpu::Device*>& device() {
+  static auto* const kDevice = new Result<gpu::Device*>(gpu::emulated_device());
   return *kDevice;
 }
 
-std::shared_ptr<const cuda::Code> emulated(const std::string& text) {
+std::shared_ptr<const gpu::Code> emulated(const std::string& text) {
   if (!device().ok()) {
     failure() = device().error().message();
     return nullptr;
@@ -63,7 +63,7 @@ std::shared_ptr<FakeText> FakeText::open(const char* image) {
 
 FakeKernel FakeText::kernel(const std::string& name) const {
   if (text_.starts_with("// fake kernels")) return own_kernel(name);
-  const std::shared_ptr<const cuda::Code> code = emulated(text_);
+  const std::shared_ptr<const gpu::Code> code = emulated(text_);
   if (code == nullptr) return {};
   const auto found = code->kernel(name);
   if (!found.ok()) return {};

@@ -26,7 +26,7 @@ class FakeText {
   static std::string code(const std::string& text);
   static std::shared_ptr<FakeText> open(const char* image);
 
-  // Empty: there is none of that name. The kernels of device text run on an emulated device (cuda/emulated).
+  // Empty: there is none of that name. The kernels of device text run on an emulated device (gpu/emulated).
   // A text that begins with "// fake kernels" has `add`, which adds `value` to `count` numbers of 32 bits
   // (FakeAdd), and `check`, which fails unless they are `value`.
   FakeKernel kernel(const std::string& name) const;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "ostro/cuda/driver/abi.h"
+#include "ostro/gpu/driver/abi.h"
 #include "tests/cuda/fake_kernels.h"
 
 namespace {
@@ -28,7 +28,7 @@ FakeProgram& of(void* program) { return *static_cast<FakeProgram*>(program); }
 
 }  // namespace
 
-using namespace ostro::cuda;
+using namespace ostro::gpu;
 
 extern "C" {
 

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <random>
 
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/text/arguments_host.h"
 #include "ostro/cuda/text/device_text.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/numerics/dots.h"
 #include "ostro/numerics/fp_env.h"
 
@@ -33,7 +33,7 @@ constexpr Product kProducts[] = {
 // Blocks of device memory with the elements given, kept until the launch is over.
 class Bytes {
  public:
-  explicit Bytes(cuda::Device& device) : device_(device) {}
+  explicit Bytes(gpu::Device& device) : device_(device) {}
   template <typename T>
   uint64_t put(const std::vector<T>& elements) {
     auto block = device_.memory().allocate(static_cast<int64_t>(elements.size() * sizeof(T)));
@@ -50,7 +50,7 @@ class Bytes {
   }
 
  private:
-  cuda::Device& device_;
+  gpu::Device& device_;
   std::vector<std::shared_ptr<runtime::Block>> blocks_;
 };
 
@@ -82,7 +82,7 @@ float drawn(std::mt19937& random) {
 
 // Empty when the kernel gives the bits of the definition.
 template <typename T>
-std::string wrong(cuda::Device& device, const std::string& tile, const Product& p, bool a_along_k,
+std::string wrong(gpu::Device& device, const std::string& tile, const Product& p, bool a_along_k,
                   bool b_along_k) {
   constexpr bool narrow = std::is_same_v<T, Bf16>;
   const std::string name = "strided_" + tile;
@@ -166,15 +166,15 @@ std::string wrong(cuda::Device& device, const std::string& tile, const Product& 
   return {};
 }
 
-cuda::Device& device_of(const cuda::EmulationOptions& options) {
-  auto device = cuda::emulated_device(options);
+gpu::Device& device_of(const gpu::EmulationOptions& options) {
+  auto device = gpu::emulated_device(options);
   REQUIRE_MESSAGE(device.ok(), device.error().message());
   return **device;
 }
 
 // What is wrong first, over all products, ways to lie and sizes of tiles of a dtype.
 template <typename T>
-std::string first_wrong(cuda::Device& device, std::initializer_list<const char*> tiles) {
+std::string first_wrong(gpu::Device& device, std::initializer_list<const char*> tiles) {
   for (const std::string tile : tiles)
     for (const Product& p : kProducts)
       for (int way = 0; way < 4; ++way) {
@@ -195,7 +195,7 @@ TEST_CASE("tiles of regular operands give the bits of N7") {
 }
 
 TEST_CASE("control: faults of the tiles of regular operands are found") {
-  const cuda::EmulationOptions::Change changes[] = {
+  const gpu::EmulationOptions::Change changes[] = {
       {"c[i][j] + (even[i][j] + odd[i][j])", "(c[i][j] + even[i][j]) + odd[i][j]"},
       {"(k + K) % 32 == 0", "(k + K) % 64 == 0"},
       {"y.store(y, tiles + half + K * MS);\n    BARRIER();", "y.store(y, tiles + half + K * MS);"},
@@ -204,9 +204,9 @@ TEST_CASE("control: faults of the tiles of regular operands are found") {
   };
   for (const auto& change : changes) {
     CAPTURE(change.from);
-    cuda::Device& device = device_of({.changes = {change}});
+    gpu::Device& device = device_of({.changes = {change}});
     CHECK(first_wrong<float>(device, {"f32_64x128"}) + first_wrong<Bf16>(device, {"bf16_64x128"}) != "");
-    CHECK(cuda::changes_made(device) > 0);
+    CHECK(gpu::changes_made(device) > 0);
   }
 }
 

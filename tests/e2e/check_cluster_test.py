@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests `ostro check cluster`: a program in the place of ssh runs the agents on this machine, at addresses of the loopback. Three good
 machines; then one that is down, one without the program, one with another program, one that computes other bits, one whose folder is
-another one, ones that cannot be connected to, a check that is stopped, strangers at the ports, and lists with mistakes. Nothing stays behind.
+another one, ones that cannot be connected to, a check that is stopped, strangers at the ports, and lists with mistakes; an object store that
+works, that one machine has no keys for, that has no such bucket, and that ignores conditions. Nothing stays behind.
 
     check_cluster_test.py --ostro PROGRAM
 """
@@ -11,9 +12,12 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "s3"))
 from program import Program, check
+from store_server import BUCKET, Store
 from workers_test import wait_for
 
 # ssh's options, `--`, the host and the command. What is wrong with a machine follows from its name.
@@ -29,6 +33,8 @@ case $host in
   unreachable*) address=203.0.113.7;;
   nowhere*) exec env -i PATH="$PATH" HOME="$HOME" OSTRO_THREADS=1 sh -c "$command";;
   other*) command=${command//"$program"/$other};;
+  wrong*) command="sed -u 's/\\"AWS_SECRET_ACCESS_KEY\\":\\"/&x/' | { $command; }";;
+  forged*) command="sed -u 's/\\"AWS_SECRET_ACCESS_KEY\\":\\"/&x/' | { $command; } | sed -u 's,^{\\"error\\":\\"s3:.*,{\\"seen\\":true},'";;
   slow*) command="{ $command; } | { head -n 2; cat > /dev/null; }";;
 
 esac
@@ -55,9 +61,10 @@ class Cluster:
         (top / "c.yaml").write_text(CONFIG)
         (top / "texts").mkdir()
 
-    def run(self, hosts, *words, code=0):
+    def run(self, hosts, *words, code=0, **env):
         (self.top / "hosts.txt").write_text("".join(f"{host}\n" for host in hosts))
-        return self.program.run("check", "cluster", "--hosts", "hosts.txt", "--ssh", str(self.top / "ssh"), *words, code=code)
+        return self.program.run("check", "cluster", "--hosts", "hosts.txt", "--ssh", str(self.top / "ssh"), *words, code=code,
+                                **env)
 
     def problem(self, hosts, words, *more):
         out = self.run(hosts, "--no_selftest", "--link_mib", "0", *more, code=1)
@@ -140,6 +147,52 @@ def check_bad(cluster):
     cluster.problem(["node1", "other"], "locks of other machines are not seen", "--config", "c.yaml")
 
 
+def check_store(cluster):
+    store = Store()
+    env = store.environment() | {"HOME": str(cluster.top)}
+    secret, url = env["AWS_SECRET_ACCESS_KEY"], env["AWS_ENDPOINT_URL"]
+
+    def run(hosts, *words, bucket=BUCKET, code=1, **more):
+        out = cluster.run(hosts, "--no_selftest", "--link_mib", "0", "--config", "c.yaml", "--trainer.log_dir", f"s3://{bucket}/all", *words,
+                          code=code, **(env | more))
+        check(secret not in out and not store.files("all/.ostro-check"), f"a secret, or objects of the check: {out}")
+        return out
+
+    try:
+        out = run(["node1", "me@node2"], "--trainer.scratch_dir", "new/scratch", code=0)
+        row = f"  s3://{BUCKET}/all: written and read at {url}, with the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        check(out.count(row) == 2 and out.count(f"{cluster.top}/new/scratch: ") == 2 and "2 machines can train together" in out, out)
+        check(not (cluster.top / "new").exists() and not list(cluster.top.rglob(".ostro-check*")), "files of the check are still there")
+        # One machine has other keys. The control: it is its own answer that tells.
+        out = run(["node1", "wrong"])
+        check(f"problem: wrong: s3://{BUCKET}/all (trainer.log_dir): " in out and "SignatureDoesNotMatch" in out and "s3:PutObject" in out and
+              "1 problem on 2 machines" in out, out)
+        check("problem" not in run(["node1", "forged"], code=0), "the forged answer was not taken")
+        out = run(["node1"], AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
+        for words in ("problem: this machine (", "problem: node1: s3://", "the request had no keys", "web identity: ", "instance metadata: ",
+                      "give this machine keys", "2 problems on 1 machines"):
+            check(words in out, f"{words!r} is not in\n{out}")
+        out = run(["node1"], bucket="nobucket")
+        check("problem: node1: s3://nobucket/all (trainer.log_dir): " in out and "NoSuchBucket" in out and "aws s3 mb s3://nobucket" in out, out)
+        store.ignores_conditions = True
+        out = run(["node1"])
+        check("problem: node1: " in out and f"the server {url} ignores If-None-Match" in out, out)
+        store.ignores_conditions = False
+        cluster.other.write_text(f"#!/bin/sh\n{cluster.program.ostro} \"$@\" | sed -u '/\"keys\"/s/\"seen\":true/\"seen\":false/'\n")
+        cluster.other.chmod(0o755)
+        check("is another store than at" in run(["node1", "other"]), "another store was not seen")
+        # What machines read and write of their own.
+        out = run(["node1"], "--trainer.scratch_dir", "c.yaml/scratch", "--data.tokenizer", "/none/tokenizer.json", "--trainer.initialize_from",
+                  f"s3://{BUCKET}/none")
+        for words in ("trainer.scratch_dir: ", "c.yaml is a file", "data.tokenizer: there is no /none/tokenizer.json at that machine",
+                      f"trainer.initialize_from: there is no s3://{BUCKET}/none at that machine", "3 problems on 1 machines"):
+            check(words in out, f"{words!r} is not in\n{out}")
+        out = cluster.run(["node1"], "--no_selftest", "--link_mib", "0")
+        check(f"  {cluster.top}: " in out and " GB free" in out, out)
+    finally:
+        store.close()
+
+
 def check_slips(cluster):
     for hosts, words in ((["node1", "node1"], "stands in line 1 already"), ([], "has no host"), (["a gpus=2"], "gpus=2")):
         check(words in cluster.run(hosts, code=2), f"{hosts}: {words}")
@@ -157,6 +210,7 @@ def main():
         check_good(cluster)
         check_stopped(cluster)
         check_bad(cluster)
+        check_store(cluster)
         check_slips(cluster)
     print("machines were checked; what was wrong with them was found")
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests `ostro coordinator` and `ostro worker` as processes of their own, started from the command line.
 
-A run with them has the chain of `ostro train`, and the coordinator reports each event as a line of JSON. What cannot
+A run with them has the chain of `ostro train`, the coordinator reports each event as a line of JSON, and it keeps what workers
+write to standard error. What cannot
 work is one clear error: a port in use, two coordinators on one run, an address of other machines without a secret, no
 coordinator, a host that cannot be reached, numbers of workers that make no sense.
 
@@ -18,6 +19,7 @@ import socket
 import subprocess
 import tempfile
 
+from program import kill_all
 from workers_test import Place, check, steps_of, wait_for
 
 SECRET = {"OSTRO_JOB_SECRET": "s3cret", "OSTRO_THREADS": "1"}
@@ -95,12 +97,17 @@ def check_run(place):
             check(worker.wait(timeout=120) == 0, f"a worker ended with {worker.returncode}")
         check({e["pid"] for e in coordinator.events("joined")} == {w.pid for w in workers}, "others joined")
     finally:
-        for worker in workers:
-            worker.kill()
-            worker.wait()
+        kill_all(workers)
     check(coordinator.process.wait(timeout=20) == 0 and coordinator.events("finished")[0]["status"] == 0,
           f"the coordinator ended with {coordinator.process.returncode}")
     check(place.chain("run") == reference, "another chain")
+    # A worker has one file, and may go on in that of one that has ended; who writes nothing has none.
+    logs = list((place.top / "runs" / "run" / "stderr").iterdir())
+    check(logs and {log.name for log in logs} <= {f"{re.sub('[^A-Za-z0-9_.-]', '_', socket.gethostname())}-{n}.log" for n in range(len(workers))}, logs)
+    kept = "".join(log.read_text() for log in logs)
+    pids = "|".join(str(worker.pid) for worker in workers)
+    check(all(re.match(rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ ({pids}) .", line) for line in kept.splitlines()), kept)
+    check(re.search(rf" {first.pid} .*M parameters", kept), kept)
     print("four workers, one left, one killed: the chain of one process, and every event was told")
 
 

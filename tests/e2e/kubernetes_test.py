@@ -23,8 +23,8 @@ import subprocess
 import sys
 import tempfile
 
+from program import kill_all
 from slow_link import Link
-from workers_matrix import kill_all
 from workers_test import Gate, Place, check, steps_of, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 from lab_test import CONFIG, Lab, check
+from program import kill_all
 
 PLAN = """
 lab: small
@@ -146,9 +147,7 @@ class Placed:
 
     def kill(self):
         """Returns when none of its processes has the lab any more."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+        kill_all([self.process])
 
         def is_free():
             with open(self.lab.top / "small.lab/lock", "a") as lock:

@@ -10,7 +10,6 @@ journal with a step too many is found. What is wrong in the options is one clear
     lab_places_test.py --ostro PROGRAM --faulty PROGRAM
 """
 import argparse
-import os
 import pathlib
 import shutil
 import signal
@@ -19,28 +18,10 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
 import seed  # noqa: E402
+from fake_slurm import FakeSlurm  # noqa: E402
 from lab_halving import HALVED  # noqa: E402
 from lab_places import DONE_ELSEWHERE, SECRET, Placed, check_done_once, check_nothing_left, done, kill_process, processes_of, record, small_lab, steps_of, wait_for  # noqa: E402
 from lab_test import Lab, check  # noqa: E402
-from slurm_test import RUN, SBATCH, SCANCEL, SRUN  # noqa: E402
-
-# As slurm_test.py's, for jobs of several names. In the file `gone` are the numbers of jobs that it does not list.
-SQUEUE = """#!/bin/sh
-cd "$(dirname "$0")" || exit 1
-for word; do case $word in --name=*) name=${word#--name=};; esac; done
-for state in *.state; do
-  [ -e "$state" ] || continue
-  n=${state%.state}
-  grep -q -- "--job-name=$name\\$" $n.script || continue
-  if [ -e gone ] && grep -qx $n gone; then continue; fi
-  if [ "$(cat $state)" = PENDING ] && [ ! -e full ] && mkdir $n.start 2>/dev/null; then
-    echo RUNNING > $state
-    setsid ./run $n > /dev/null 2>&1 < /dev/null &
-  fi
-  echo "$n|$(cat $state)|None|node$n"
-done
-"""
-
 
 BAD_STEPS = """
   bad: {run: {program: [sh, -c, "echo why; exit 3"], inputs: {t: $texts}, outputs: [a]}}
@@ -48,34 +29,14 @@ BAD_STEPS = """
 """
 
 
-class Slurm:
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir()
-        for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("srun", SRUN), ("run", RUN)):
-            (folder / name).write_text(text)
-            (folder / name).chmod(0o755)
-        self.variables = {"PATH": f"{folder}:{os.environ['PATH']}"}
-
+class Slurm(FakeSlurm):
     def jobs(self):
         """The jobs' numbers, and the files of their tasks."""
         return {int(path.stem): next(line.split()[-1].strip("'").replace("step.sh", "task.json") for line in path.read_text().splitlines()
                                      if line.startswith("exec srun")) for path in self.folder.glob("[0-9]*.script")}
 
-    def state(self, job):
-        return (self.folder / f"{job}.state").read_text().strip()
-
     def running(self):
-        return [job for job in self.jobs() if self.state(job) in ("RUNNING", "PENDING")]
-
-    def signal(self, job, number):
-        os.killpg(int((self.folder / f"{job}.group").read_text()), number)
-
-    def lose(self, job, word):
-        """Slurm takes a job's node away; the job's new state is `word`."""
-        self.signal(job, signal.SIGKILL)
-        (self.folder / f"{job}.group").unlink()
-        (self.folder / f"{job}.state").write_text(word)
+        return self.in_state("RUNNING", "PENDING")
 
 
 def check_same(ostro, top, slurm):
@@ -221,9 +182,7 @@ def main():
             if seed.full():
                 check_halved(args.ostro, top, slurm)
         finally:
-            for job in slurm.running():
-                if (slurm.folder / f"{job}.group").exists():
-                    slurm.signal(job, signal.SIGKILL)
+            slurm.end()
     return 0
 
 

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from program import check
+from program import check, kill_all
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "suite"))
 import seed  # noqa: E402
@@ -489,8 +489,7 @@ def check_two_drivers(lab):
         done = lab.start("run", "plan.yaml")
         check(done.returncode == 1 and "another process works on this lab" in done.stderr, done.stderr)
     finally:
-        first.kill()
-        first.wait()
+        kill_all([first])
     lab.write(PLAN)
 
 

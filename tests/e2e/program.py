@@ -1,4 +1,4 @@
-"""The program in a folder of its own, for tests that look at what it says and at its exit status."""
+"""The program in a folder of its own, for tests that look at what it says and at its exit status; and `check` and `kill_all` for all tests."""
 import os
 import pathlib
 import subprocess
@@ -8,6 +8,14 @@ import sys
 def check(condition, text):
     if not condition:
         sys.exit(f"FAILED: {text}")
+
+
+def kill_all(processes):
+    """Kills those that run, and waits for their ends; None stands for one that was not started."""
+    for process in processes:
+        if process is not None and process.poll() is None:
+            process.kill()
+            process.wait()
 
 
 class Program:

@@ -11,6 +11,7 @@ import ast
 import ctypes
 import functools
 import gc
+import hashlib
 import json
 import operator
 import os
@@ -254,9 +255,15 @@ def growth(ostro, count):
 
 
 def errors(ostro, program):
+    serve = ("serve", "runs/nano", "--listen", "127.0.0.1:0")
     for call, words in ((lambda: ostro.load("nowhere"), ("sample", "--checkpoint", "nowhere", "--prompt", "a", "--max_new_tokens", 1)),
                         (lambda: ostro.train("nano.yaml", {"trainer.num_train_stepps": 1}),
                          ("train", "--config", "nano.yaml", "--trainer.num_train_stepps", 1)),
+                        (lambda: ostro.serve("runs/nano", running=0), (*serve, "--running", 0)), (lambda: ostro.serve("runs/nano", waiting=0), (*serve, "--waiting", 0)),
+                        (lambda: ostro.serve("runs/nano", cache_pages=-1), (*serve, "--cache_pages", -1)),
+                        (lambda: ostro.serve("runs/nano", api_keys="none.txt"), (*serve, "--api_keys", "none.txt")),
+                        (lambda: ostro.serve("runs/nano", adapters={"a": "runs/nano"}), (*serve, "--adapter", "a=runs/nano")),
+                        (lambda: ostro.serve("runs/nano", adapters={"a b": "runs/nano"}), (*serve, "--adapter", "a b=runs/nano")),
                         (lambda: ostro.verify("nowhere"), ("verify", "nowhere")),
                         (lambda: ostro.Run("nowhere"), ("hash", "nowhere"))):
         told = subprocess.run([program.path, *map(str, words)], capture_output=True, text=True, check=False)
@@ -326,7 +333,7 @@ def threads(ostro):
     check(count > 10, f"another thread ran {count} times while a model was trained")
 
 
-def serving(ostro):
+def serving(ostro, program):
     model = ostro.load("runs/nano")
     with ostro.serve(model) as url:
         fields = {"prompt": "the ", "max_tokens": 12, "temperature": 0.8, "seed": 3}
@@ -338,8 +345,77 @@ def serving(ostro):
         sys.exit("FAILED: a server answers after its end")
     except urllib.error.URLError:
         pass
+    # In another context: its receipts name it, and are checked in it.
+    with ostro.serve(ostro.load("runs/nano", seq_len=48)) as url:
+        request = urllib.request.Request(url + "/completions", json.dumps(fields | {"receipt": True}).encode())
+        receipt = json.loads(urllib.request.urlopen(request, timeout=120).read())["choices"][0]["receipt"]
+    check(receipt["receipt"]["context"] == 48, f"the receipt says {receipt['receipt']}")
+    for context, said in ((48, "equal: "), (64, "cannot check: ")):
+        receipt["receipt"]["context"] = context
+        pathlib.Path("r.json").write_text(json.dumps(receipt))
+        told = program("verify", "--receipt", "r.json", "--checkpoint", "runs/nano", code=0 if context == 48 else 4).stdout
+        check(told.startswith(said), f"context {context}: {told}")
     with ostro.serve("runs/nano") as url:
         check(json.loads(urllib.request.urlopen(url + "/models", timeout=60).read())["data"][0]["id"] == "nano", "no model")
+
+
+def answer_of(url, key="", path="/completions", **fields):
+    """What the server answers, as JSON, or as the text of its metrics; a GET where there are no fields."""
+    request = urllib.request.Request(url + path, json.dumps(fields).encode() if fields else None, {"Authorization": f"Bearer {key}"} if key else {})
+    text = urllib.request.urlopen(request, timeout=120).read().decode()
+    return json.loads(text) if text.startswith("{") else text
+
+
+def pages_of(url, key=""):
+    return int(re.search(r'^ostro_cache_pages{state="all"} (\d+)$', answer_of(url.removesuffix("/v1"), key, "/metrics"), re.MULTILINE)[1])
+
+
+def adapting(numpy, ostro, program):
+    """A model with an adapter is the run that trained it, however it is loaded, and what a server answers for MODEL:NAME."""
+    ostro.train("nano.yaml", {"trainer.id": "tuned", "trainer.initialize_from": "runs/nano", "trainer.num_train_steps": 4, "adapter.type": "lora",
+                              "adapter.rank": 4, "optimizer.learning_rate": 0.02})
+    program("export", "--checkpoint", "runs/tuned", "--to", "peft", "--base", "nano", "--out", "peft")
+    base, run = ostro.load("runs/nano"), ostro.load("runs/tuned")
+    models = {"nano": base, "nano:a": ostro.load("runs/nano", adapter="runs/tuned"), "nano:c": ostro.load("runs/nano", adapter=pathlib.Path("peft"))}
+    ids = base.tokenizer.encode(TEXTS[0])
+    for name in ("nano:a", "nano:c"):
+        model = models[name]
+        check(model.logits(ids).tobytes() == run.logits(ids).tobytes() != base.logits(ids).tobytes(), f"{name}: other logits than the run's, or the base's")
+        check(model.log_probs(ids).tobytes() == run.log_probs(ids).tobytes(), f"{name}: other log-probabilities than the run's")
+        check([s.log_prob for s in model.score(TEXTS)] == [s.log_prob for s in run.score(TEXTS)] != [s.log_prob for s in base.score(TEXTS)], f"{name}: other scores")
+        check((model.path, model.state, model.step) == (base.path, base.state, base.step) != (run.path, run.state, run.step), f"{name}: {model}")
+    check(models["nano:a"].adapter == models["nano:c"].adapter != base.adapter == run.adapter == "", "other hashes of adapters")
+    words = {"max_tokens": 12, "temperature": 0.8, "seed": 3}
+    with ostro.serve(base, adapters={"a": "runs/tuned", "c": "peft"}, cache_pages=7) as url:
+        served = {one["id"]: one for one in answer_of(url, path="/models")["data"]}
+        check({name: one.get("adapter", "") for name, one in served.items()} == {name: model.adapter for name, model in models.items()}, f"{served}")
+        check(pages_of(url) == 7, "other pages than cache_pages")
+        for name, model in models.items():
+            choice = answer_of(url, model=name, prompt="the ", return_token_ids=True, **words)["choices"][0]
+            answer = model.generate("the ", **words)
+            check(choice["text"] == "".join(answer) and choice["token_ids"] == answer.ids, f"{name}: the server says {choice}, the model {answer.ids}")
+            rated = answer_of(url, model=name, prompt=TEXTS[0], max_tokens=0, echo=True, logprobs=0)["choices"][0]["logprobs"]["token_logprobs"]
+            ours = model.log_probs(base.tokenizer.encode(TEXTS[0]))
+            check(numpy.array(rated[1:], numpy.float32).tobytes() == ours.tobytes(), f"{name}: other log-probabilities than the server's")
+    for call, word in ((lambda: ostro.serve(models["nano:c"]), "loaded with an adapter"), (lambda: ostro.serve(run, adapters={"a": "peft"}), "has an adapter itself"),
+                       (lambda: ostro.load("runs/tuned", adapter="peft"), "has an adapter itself"),
+                       (lambda: ostro.load("runs/nano", adapter="runs/nano"), "--adapter runs/nano: this model has no adapter"),
+                       (lambda: ostro.serve(base, adapters={"a=b": "peft"}), "--adapter a=b=peft: write NAME=DIR")):
+        check(word in error_of(ostro, call), f"{word}: {error_of(ostro, call)}")
+
+
+def keys(ostro):
+    """api_keys and running; what a server takes without a key is the control."""
+    pathlib.Path("keys.txt").write_text("".join(f"{hashlib.sha256(key.encode()).hexdigest()}  {name}\n" for key, name in (("one", "anna"), ("two", "metrics"))))
+    with ostro.serve("runs/nano", api_keys="keys.txt", running=3) as url:
+        for key, status in (("", 401), ("other", 401), ("one", 200)):
+            try:
+                answer_of(url, key, prompt="the ", max_tokens=1)
+                got = 200
+            except urllib.error.HTTPError as refused:
+                got = refused.code
+            check(got == status, f"the key {key!r} gets {got}")
+        check(pages_of(url, "two") == 3, "a context of one page, and other pages than running")
 
 
 def importing(program):
@@ -435,7 +511,8 @@ def main():
         for part in (lambda: importing(program), lambda: stubs(package), lambda: training(ostro, program), lambda: logits(numpy, answers(ostro, program)),
                      lambda: verifying(ostro, program), lambda: views(numpy, ostro),
                      lambda: growth(ostro, 100 if seed.size() == "sample" else 10_000), lambda: errors(ostro, program),
-                     lambda: threads(ostro), lambda: interrupting(ostro), lambda: serving(ostro), lambda: chatting(ostro, program)):
+                     lambda: threads(ostro), lambda: interrupting(ostro), lambda: serving(ostro, program),
+                     lambda: adapting(numpy, ostro, program), lambda: keys(ostro), lambda: chatting(ostro, program)):
             part()
             print(f"{time.time() - begun:.1f} s", flush=True)
         os.chdir("/")

@@ -13,6 +13,11 @@ def paths(test, server, check):
     messages = [{"role": "user", "content": "the work"}]
     text = server.post("/apply_template", {"messages": messages})["prompt"]
     check(text.rstrip("\n") == "<user> the work <assistant>", f"{text!r}")
+    developer = server.post("/apply_template", {"messages": [{"role": "developer", "content": "be"}, *messages]})["prompt"]
+    check(developer.rstrip("\n") == "<system> be <user> the work <assistant>", f"{developer!r}")
+    for path in ("/apply_template", "/tokenize", "/v1/chat/completions"):
+        error = server.post(path, {"messages": messages, "chat_template_kwargs": {"enable_thinking": False}}, status=400)["error"]
+        check('has "enable_thinking", which the model\'s chat template does not read' in error["message"] and error["param"] == "chat_template_kwargs", f"{path}: {error}")
     ids = server.post("/tokenize", {"messages": messages})["tokens"]
     check(ids == server.post("/tokenize", {"prompt": text, "add_special_tokens": False})["tokens"], "the template's text has other ids")
     one, every = server.raw("GET", "/v1/models/nano"), server.raw("GET", "/v1/models")
@@ -80,14 +85,19 @@ def log(test, documents, check):
     # As many as there are openings for: a log of these alone is not a chain, so the draws are looked through.
     good = None
     for i in range(200):
-        words = ("--sample", "1", "--challenge", f"lottery {i}", "--checkpoint", "runs/nano", "--json")
-        result = json.loads(test.program("verify", "--receipts", "log/receipts.jsonl", *words, code=3))
+        words = ("--sample", "1", "--challenge", f"lottery {i}")
+        result = json.loads(test.program("verify", "--receipts", "log/receipts.jsonl", *words, "--json", code=3))
         if result["drawn"][0] in opened:
-            good = words
+            good = (*words, "--checkpoint", "runs/nano", "--json")
             break
     check(good is not None, "no draw has an opening")
+    drawn = result["drawn"]
+    # Without the checkpoint: what was drawn, and that it was not chosen again.
+    text = test.program("verify", "--receipts", "log/receipts.jsonl", *words, "--openings", "openings", code=3)
+    check(text.startswith(f"incomplete: 1 of {len(lines)} receipts were drawn, and their answers were not chosen again; --checkpoint K")
+          and f"drawn: {drawn[0]}\n" in text and "shown" not in text, text)
     result = json.loads(test.program("verify", "--receipts", "log/receipts.jsonl", *good, "--openings", "openings"))
-    check(result["verdict"] == "equal" and result["replayed"] == 1 and result["output_tokens"] > 0, f"{result}")
+    check(result["verdict"] == "equal" and result["drawn"] == drawn and result["replayed"] == 1 and result["output_tokens"] > 0, f"{result}")
     wrong = "runs/nano/checkpoints/step-00000010"
     text = test.program("verify", "--receipts", "log/receipts.jsonl", *good[:4], "--checkpoint", wrong, "--openings", "openings", code=4)
     check("cannot check: receipt" in text and "the checkpoint at hand is" in text, text)
@@ -113,7 +123,9 @@ def log(test, documents, check):
     (folder / opened[number]).write_text(json.dumps(forged))
     text = test.program("verify", "--receipts", "log/receipts.jsonl", *good[:-1], "--openings", "openings", code=1)
     check(text.startswith(f"differs: receipt {number}: the output of the opening"), text)
-    for words, says in ((("--sample", "1", "--challenge", "a"), "go together"), (("--checkpoint", "runs/nano"), "go together"),
+    text = test.program("verify", "--receipts", "log/receipts.jsonl", *good[:4], "--openings", "openings", code=1)
+    check(text.startswith(f"differs: receipt {number}: the output of the opening") and "not chosen again" in text, text)
+    for words, says in ((("--openings", "openings"), "--sample N"), (("--checkpoint", "runs/nano"), "--sample N"),
                         (("--sample", "9999", "--challenge", "a", "--checkpoint", "runs/nano"), "9999"), (("--receipt", "r.json"), "stand in place"),
                         (("--leaf", "1:0"), "--leaf"), (("--sample", "1", "--checkpoint", "runs/nano"), "--challenge")):
         text = test.program("verify", "--receipts", "log/receipts.jsonl", *words, code=2)

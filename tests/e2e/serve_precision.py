@@ -87,12 +87,46 @@ def precisions(test, server_class, check):
     forged = json.loads(json.dumps(documents["sliced", integers]))
     forged["receipt"]["dtype"] = "int8"
     verdict(forged, "sliced", 1, f"differs: the precision is int8 in the receipt, and its forward program is that of {integers}")
+    contexts(test, server_class, check, verdict, documents["nano", "f32"])
     adapters(test, server_class, check, prompt)
     released(test, check)
     for command in (("serve", "runs/nano", "--listen", "127.0.0.1:0"), ("score", "--checkpoint", "runs/nano"), ("sample", "--checkpoint", "runs/nano", "--prompt", "a", "--max_new_tokens", "1")):
         for mp, says in (("f16", 'unknown type "f16"; use f32, bfloat16, int8 or bf16_tc16'), ("p=bf16", "parameters are always f32")):
             done = subprocess.run([test.ostro, *command, "--mp", mp], cwd=test.folder, input="", capture_output=True, text=True, timeout=120, check=False)
             check(done.returncode == 2 and f"--mp {mp}: " in done.stderr and says in done.stderr, f"{command} --mp {mp}: {done.returncode} {done.stderr}")
+
+
+def contexts(test, server_class, check, verdict, of_own):
+    """With --seq_len a server has another context, which its receipts name; `verify` opens the model in it. `of_own`: a receipt of the model's own, 64."""
+    server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", "--seq_len", "200")
+    try:
+        check(json.loads(server.raw("GET", "/v1/models")[1])["data"][0]["max_model_len"] == 200, "/v1/models does not say the context")
+        pages = [line for line in server.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith('ostro_cache_pages{state="all"}')]
+        check(pages and int(pages[0].split()[-1]) == 32, f"16 answers of two pages each: {pages}")
+        made = server.complete(prompt="the copyright ", max_tokens=100, temperature=0.9, seed=7, return_token_ids=True, receipt=True)["choices"][0]
+        command = [test.ostro, "sample", "--checkpoint", "runs/nano", "--prompt", "the copyright ", "--max_new_tokens", "100", "--temperature", "0.9", "--seed", "7", "--json"]
+        done, own = (subprocess.run([*command, "--seq_len", n], cwd=test.folder, capture_output=True, text=True, timeout=300, check=True) for n in ("200", "64"))
+        warning = "the model's own context is 64 (model.seq_len)"
+        check(f"--seq_len 200: {warning}" in done.stderr and warning not in own.stderr, f"the warning of a longer context: {done.stderr} {own.stderr}")
+        line = json.loads(done.stdout)
+        check(made["token_ids"] == line["ids"], f"{made}, sample made {line}")
+        error = server.post("/v1/completions", {"prompt": "the copyright " * 200}, status=400)["error"]["message"]
+        check("context is 200" in error, error)
+        server.stop()
+    finally:
+        server.process.kill()
+    document = made["receipt"]
+    check(document["receipt"]["context"] == 200 and of_own["receipt"]["context"] == 64, f"{document['receipt']}")
+    verdict(document, "nano", 0, f"equal: {len(made['token_ids'])} tokens")
+
+    def edited(document, context):
+        return document | {"receipt": document["receipt"] | {"context": context}}
+
+    verdict(edited(of_own, 200), "nano", 1, "differs: the context is 200 in the receipt, and its forward program is that of 64")
+    verdict(edited(document, 201), "nano", 4, "cannot check: the forward program is")
+    for wrong in (0, 1, 2**31 + 1, 2**63 - 1):  # a receipt can name 2 to 2^31
+        done = subprocess.run([test.ostro, "serve", "runs/nano", "--listen", "127.0.0.1:0", "--seq_len", str(wrong)], cwd=test.folder, capture_output=True, text=True, timeout=120, check=False)
+        check(done.returncode == 2 and f"--seq_len {wrong}: model.seq_len has to be 2 to 2147483648" in done.stderr, f"--seq_len {wrong}: {done.returncode} {done.stderr}")
 
 
 def released(test, check):
@@ -112,17 +146,25 @@ def released(test, check):
 
 def adapters(test, server_class, check, prompt):
     """In int8 too, a model with an adapter answers as `ostro sample` and `score` with the run that trained it."""
+    receipts = {}
     server = server_class(test.ostro, test.folder, "runs/nano", "--listen", "127.0.0.1:0", "--mp", "int8", "--cache_pages", "7", "--adapter", "a=runs/tuned", "--adapter", "c=peft")
     try:
         pages = [line for line in server.raw("GET", "/metrics")[1].decode().splitlines() if line.startswith('ostro_cache_pages{state="all"}')]
         check(pages and int(pages[0].split()[-1]) == 2 * 7, f"a and c in one runner, and the model, whose integers are of f32: {pages}")
         for name, run in (("nano", "runs/nano"), ("nano:a", "runs/tuned"), ("nano:c", "runs/tuned")):
             line = json.loads(test.program("sample", "--checkpoint", run, "--prompt", prompt, "--max_new_tokens", "12", "--temperature", "0.8", "--seed", "5", "--json", "--mp", "int8"))
-            made = server.complete(model=name, prompt=prompt, max_tokens=12, temperature=0.8, seed=5, return_token_ids=True)["choices"][0]
+            made = server.complete(model=name, prompt=prompt, max_tokens=12, temperature=0.8, seed=5, return_token_ids=True, receipt=True)["choices"][0]
             check(made["token_ids"] == line["ids"], f"{name}: {made}, sample made {line}")
+            receipts[name] = made["receipt"]
             rated = server.complete(model=name, prompt="<|endoftext|>" + prompt, max_tokens=0, echo=True, logprobs=0)["choices"][0]["logprobs"]["token_logprobs"]
             score = json.loads(test.program("score", "--checkpoint", run, "--mp", "int8", given=json.dumps({"text": prompt}) + "\n"))["log_prob"]
             check(serial(rated[1:]) == score, f"{name}: {serial(rated[1:])}, score says {score}")
         server.stop()
     finally:
         server.process.kill()
+    for name, adapter in (("nano:a", "a=runs/tuned"), ("nano:c", "c=peft")):  # the program of int8 is found without weights
+        for dtype, code, says in (("int8", 0, "equal: 12 tokens"), ("bf16", 1, "differs: the precision is bf16 in the receipt, and its forward program is that of int8")):
+            document = receipts[name] | {"receipt": receipts[name]["receipt"] | {"dtype": dtype}}
+            (test.folder / "r.json").write_text(json.dumps(document))
+            text = test.program("verify", "--receipt", "r.json", "--checkpoint", "runs/nano", "--adapter", adapter, code=code)
+            check(text.startswith(says), f"{name} in {dtype}: {text}")

@@ -128,6 +128,20 @@ class Test:
             choice = server.complete(prompt="the copyright ", max_tokens=20, temperature=temperature, seed=seed, return_token_ids=True)["choices"][0]
             check(choice["token_ids"] == json.loads(line)["ids"], f"temperature {temperature}: {choice['token_ids']}, sample made {line}")
             check(choice["text"] == json.loads(line)["text"], f"{choice['text']!r}: sample wrote {line}")
+        self.batch(server)
+
+    def batch(self, server):
+        """`ostro sample --batch` without a number of tokens makes 256 of each line, or what the context has room for."""
+        prompts = ["the copyright ", "a", "you may not"]
+        (self.folder / "prompts.txt").write_text("\n".join(prompts) + "\n")
+        words = ("sample", "--checkpoint", "runs/nano", "--batch", "prompts.txt", "--temperature", "1.5", "--seed", "5")
+        made = [json.loads(line) for line in self.program(*words).splitlines()]
+        check(made == [json.loads(line) for line in self.program(*words, "--max_new_tokens", "256").splitlines()], "sample has another default than 256")
+        check(made != [json.loads(line) for line in self.program(*words, "--max_new_tokens", "3").splitlines()], "control: answers end before 3 tokens")
+        for prompt, line in zip(prompts, made, strict=True):
+            check(line["prompt"] == prompt, f"{prompt!r}: {line}")
+            choice = server.complete(prompt=prompt, max_tokens=len(line["ids"]), temperature=1.5, seed=5, return_token_ids=True)["choices"][0]
+            check(choice["token_ids"] == line["ids"], f"{prompt!r}: {choice['token_ids']}, sample made {line}")
 
     def streams(self, server):
         for path, fields in (("/v1/completions", {"prompt": "the copyright "}),

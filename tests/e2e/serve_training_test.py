@@ -18,7 +18,7 @@ import time
 
 import families_test
 import serve_load
-from program import check
+from program import check, kill_all
 from serve_load import LoadServer, environment, seed, serving
 from serve_precision import tensors
 from serve_test import serial
@@ -157,8 +157,7 @@ def followed(place, log):
                     name = go_on(name)
             server.stop()
     finally:
-        trainer.kill()
-        trainer.wait()
+        kill_all([trainer])
     check(by_score > len(states), f"{by_score} tokens were compared with ostro score")
     log.say(f"{len(states)} checkpoints of a run that trained: {tokens} sampled tokens; {by_score} log-probabilities compared with `ostro score` at their "
             f"checkpoint: difference 0; {'all' if seed.full() else 'a quarter'} by receipts computed again there")

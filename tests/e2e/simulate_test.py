@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from program import check
+from program import check, kill_all
 from workers_test import Gate, Place, wait_for
 
 COMMAND_BYTES = 160  # of the leader to each other worker, a step (fleet/processes/command.h)
@@ -53,9 +53,7 @@ def check_bytes(place, workers, slices, exchange):
         gate.open()
         out, _ = process.communicate(timeout=300)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        kill_all([process])
     check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
     sent, between = ((b - a) / (LAST - FIRST) for a, b in zip(before, after))
     number = slices.count(":") + 1 if slices else 1

@@ -48,13 +48,14 @@ class Link:
     def start(self, side, words, **more):
         return subprocess.Popen(["ip", "netns", "exec", self.names[side], *words], text=True, **more)
 
-    def bytes(self):
-        """That all sides have sent to others so far."""
-        sent = 0
+    def sent(self):
+        """The bytes, headers of packets included, and the packets that all sides have sent to others so far."""
+        sent = packets = 0
         for name in self.names:
             told = subprocess.run(["ip", "-n", name, "-j", "-s", "link", "show", "eth0"], check=True, capture_output=True, text=True)
-            sent += json.loads(told.stdout)[0]["stats64"]["tx"]["bytes"]
-        return sent
+            counts = json.loads(told.stdout)[0]["stats64"]["tx"]
+            sent, packets = sent + counts["bytes"], packets + counts["packets"]
+        return sent, packets
 
     def remove(self):
         for name in [*self.names, *([self.switch] if self.switch else [])]:

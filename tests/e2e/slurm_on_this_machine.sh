@@ -3,12 +3,16 @@
 #
 # By hand, since it needs root and Slurm (on Debian: apt-get install slurm-wlm munge). One run is started, a job of it is preempted, a node
 # is lost and comes back, a job is cancelled, the launcher is killed and started again, stopped by Ctrl-C, and resumed. It ends with the
-# chain of `ostro train`; the last lines say so. It takes about six minutes, two of them a job's wait after Slurm has requeued it.
+# chain of `ostro train`. Another run has its directory in an object store, and shares no folder with the nodes. The last lines say that both
+# are equal to the run of `ostro train`. It takes about seven minutes, two of them a job's wait after Slurm has requeued it.
 set -euo pipefail
 ostro="$(realpath "$1")"
 source "$(dirname "$0")/slurm_daemons.sh"
-launcher=""
+here="$(realpath "$(dirname "$0")")"
+launcher="" store=""
 cleanup_more() {
+  [[ -z "$store" ]] || kill "$store" 2>/dev/null || true
+  rm -f /tmp/ostro-stored-*-*.??????
   [[ -z "$launcher" ]] || kill -KILL "$launcher" 2>/dev/null || true
   scancel --quiet --name="$(sed -n 's/^#SBATCH --job-name=//p' runs/cluster/slurm/job.sh 2>/dev/null)" 2>/dev/null || true
 }
@@ -88,3 +92,30 @@ echo "exit code $code; jobs in the queue: $(squeue --noheader | wc -l)"
 echo; cat err.txt | grep -v '^step' || true
 echo; cat out.txt
 cmp runs/alone/chain.jsonl runs/cluster/chain.jsonl && echo "equal: the chain of ostro train"
+
+tell "nothing shared: the run in an object store, one script on sbatch's standard input"
+: > store.env
+python3 -c '
+import shlex, sys, time
+sys.path.insert(0, sys.argv[1])
+from store_server import BUCKET, Store
+for name, value in Store().environment().items(): print(f"export {name}={shlex.quote(value)}")
+print(f"export BUCKET={BUCKET}", flush=True)
+time.sleep(3600)' "$here/../s3" > store.env & store=$!
+wait_for 20 grep -q BUCKET store.env
+source ./store.env
+HOME="$top" XDG_CACHE_HOME="" OSTRO_JOB_SECRET=0123456789abcdef0123 OSTRO_THREADS=1 OSTRO_FAULT=leaf:20:*:delay=15000 "$ostro" launch slurm --nodes 2 \
+  --sbatch "--partition=low --time=30" --config c.yaml --trainer.id stored --trainer.log_dir "s3://$BUCKET/runs" > out2.txt 2>> err.txt &
+launcher=$!
+wait_for 60 jobs_run 2
+job="$(squeue --noheader --states=R --partition=low --format=%i | head -n 1)"
+[[ "$(scontrol write batch_script "$job" -)" == *OSTRO_JOB_SECRET=0123456789abcdef0123* ]]  # to its user, who is root here
+if setpriv --reuid=65534 --regid=65534 --clear-groups scontrol write batch_script "$job" - 2>&1 | grep -q 0123456789abcdef; then
+  echo "FAILED: another user sees the script"; exit 1
+fi
+if tr '\0' ' ' < <(cat /proc/[0-9]*/cmdline 2>/dev/null) | grep -q 0123456789abcde[f]; then echo "FAILED: a program has the secret in its arguments"; exit 1; fi
+if find "$top/state" "$top"/spool.* -type f -perm /077 -exec grep -l 0123456789abcdef {} + | grep .; then echo "FAILED: others can read it there"; exit 1; fi
+code=0; wait $launcher || code=$?
+echo "exit code $code; jobs in the queue: $(squeue --noheader | wc -l); $(ls -l /tmp/ostro-stored-*)"
+[[ $code == 0 && ! -e runs/stored && ! -e $(echo .cache/ostro/slurm/ostro-stored-*)/environment ]]
+[[ "$("$ostro" hash "s3://$BUCKET/runs/stored")" == "$("$ostro" hash runs/alone)" ]] && echo "equal: the run hash of ostro train"

@@ -3,9 +3,9 @@
 
 The chain is that of `ostro train` when a job is preempted, requeued, lost with its node and cancelled by a person, when the launcher is
 killed and another takes over its jobs, and when the run is stopped by Ctrl-C and resumed. With the run directory in an
-object store and slices by node the same holds, and what jobs need is in the folder --jobs. A node on which jobs fail is left out by the next ones (--failures), and with
+object store and slices by node the same holds, and what jobs need is in the folder --jobs, or without it in the script that sbatch reads (OSTRO_TEST_SEED draws which). A node on which jobs fail is left out by the next ones (--failures), and with
 --bring the program and the data are copied beside the scripts. No job is left behind; the secret is in no
-program's arguments, not with Slurm, and in no file that others can read. Variables that would change what the launcher asks Slurm for do
+program's arguments, with Slurm only where nothing is shared, and in no file that others can read. Variables that would change what the launcher asks Slurm for do
 nothing. What is wrong in the options is one clear error.
 (tests/e2e/slurm_on_this_machine.sh does the same to the real Slurm.)
 
@@ -21,66 +21,14 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "s3"))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / room) for room in ("s3", "suite")]
+import seed
 import workers_test
+from fake_slurm import FakeSlurm
+from program import kill_all
 from store_server import BUCKET, Store
 from workers_test import Gate, Place, check, steps_of, workers_of
 
-# A job is a file ID.state beside these programs, with the word that squeue prints; ID.group is its process group while it runs.
-SBATCH = """#!/bin/sh
-cd "$(dirname "$0")" || exit 1
-[ ! -e refuse ] || { echo "sbatch: error: invalid partition specified: none" >&2; exit 1; }
-n=1; while ! mkdir $n.job 2>/dev/null; do n=$((n + 1)); done
-env > $n.env
-for word; do case $word in --exclude=*) echo "${word#*=}" > $n.exclude;; esac; done
-cp "$word" $n.script
-echo PENDING > $n.state
-echo $n
-"""
-# Every job that waits gets a node, unless the file `full` is there: one of its own, or with the file `bad`, and from the second job on, the node `bad`, on which jobs
-# fail, unless it leaves that out.
-SQUEUE = """#!/bin/sh
-cd "$(dirname "$0")" || exit 1
-node_of() {
-  [ -e $1.node ] || if [ -e bad ] && [ $1 != 1 ] && ! grep -q bad $1.exclude 2>/dev/null; then echo bad > $1.node; else echo node$1 > $1.node; fi
-  cat $1.node
-}
-[ -z "$SQUEUE_PARTITION" ] || exit 0
-for state in *.state; do
-  [ -e "$state" ] || continue
-  n=${state%.state}
-  if [ "$(cat $state)" = PENDING ] && [ ! -e full ]; then
-    echo RUNNING > $state
-    node_of $n > /dev/null
-    setsid ./run $n > /dev/null 2>&1 < /dev/null &
-  fi
-  echo "$n|$(cat $state)|None|$(node_of $n)"
-done
-"""
-RUN = """#!/bin/sh
-trap ':' TERM
-echo $$ > $1.group
-out=$(sed -n 's/^#SBATCH --output=//p' $1.script | sed "s/%j/$1/")
-if grep -qx bad $1.node 2>/dev/null; then sleep 1; false; else
-env -i PATH="$PATH" HOME="$HOME" SLURM_CPUS_PER_TASK=1 SLURMD_NODENAME="node$1" SLURM_JOB_PARTITION=long sh $1.script >> "$out" 2>&1
-fi
-status=$?
-rm $1.group
-if [ -e $1.cancelled ]; then word=CANCELLED; elif [ $status = 0 ]; then word=COMPLETED; else word=FAILED; fi
-echo $word > $1.state
-"""
-SCANCEL = """#!/bin/sh
-cd "$(dirname "$0")" || exit 1
-shift
-for n; do
-  touch $n.cancelled
-  if [ -e $n.group ]; then kill -TERM -$(cat $n.group); elif [ "$(cat $n.state)" = PENDING ]; then echo CANCELLED > $n.state; fi
-done
-"""
-SRUN = """#!/bin/sh
-while [ "$1" != sh ]; do shift; done
-exec "$@"
-"""
 SECRET = "0123456789abcdef" * 4
 # Steps that take long, so that what is done to the run is done before it ends, however fast the machine is. The later ones take so long
 # that it is not over when the machine is slow, either.
@@ -92,23 +40,21 @@ def wait_for(what):
     return workers_test.wait_for(what, 600)
 
 
-class Slurm:
+class Slurm(FakeSlurm):
+    """With the launcher of a run."""
+
     def __init__(self, place):
-        self.place, self.folder = place, place.top / "slurm"
+        super().__init__(place.top / "slurm")
+        self.place = place
         self.process = self.log = None
-        self.folder.mkdir()
-        for name, text in (("sbatch", SBATCH), ("squeue", SQUEUE), ("scancel", SCANCEL), ("srun", SRUN), ("run", RUN)):
-            (self.folder / name).write_text(text)
-            (self.folder / name).chmod(0o755)
 
     def words(self, run, options, *own):
         nodes = [] if "--nodes" in own else ["--nodes", "1:2"]
         return [self.place.ostro, "launch", "slurm", *nodes, "--bind", "127.0.0.1", *own, *self.place.words(run, options)]
 
     def start(self, run, options, *own, fault=SLOW, settings=None):
-        path = f"{self.folder}:{os.environ['PATH']}"
-        settings = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET, "OSTRO_FAULT": fault, "PATH": path,
-                    "SBATCH_JOB_NAME": "another", "SQUEUE_PARTITION": "another"} | (settings or {})
+        settings = {"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": SECRET, "AWS_SECRET_ACCESS_KEY": SECRET, "OSTRO_FAULT": fault,
+                    "SBATCH_JOB_NAME": "another", "SQUEUE_PARTITION": "another"} | self.variables | (settings or {})
         self.log = self.place.top / "launcher.txt"
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(self.words(run, options, *own), env=self.place.environment(settings), stdout=log,
@@ -128,20 +74,8 @@ class Slurm:
         self.process.wait(timeout=seconds)
         return self.log.read_text()
 
-    def states(self):
-        return {int(p.stem): p.read_text().strip() for p in self.folder.glob("*.state")}
-
     def running(self):
-        return [n for n, state in sorted(self.states().items()) if state == "RUNNING"]
-
-    def signal(self, job, number):
-        os.killpg(int((self.folder / f"{job}.group").read_text()), number)
-
-    def lose(self, job, word):
-        """Slurm takes a job's node away; the job's new state is `word`."""
-        self.signal(job, signal.SIGKILL)
-        (self.folder / f"{job}.group").unlink()
-        (self.folder / f"{job}.state").write_text(word)
+        return self.in_state("RUNNING")
 
     def forget(self):
         wait_for(lambda: not self.running() and not list(self.folder.glob("*.group")))
@@ -216,11 +150,10 @@ def check_faults(place, slurm, options, expected):
     print("a job preempted, one lost, one requeued, one cancelled; the launcher killed, stopped, resumed: the chain of ostro train")
 
 
-def check_store(place, slurm, options):
+def check_store(place, slurm, options, expected):
     """No folder of the run: --jobs has what Slurm reads and writes. Each job is a slice."""
     run, store, jobs = "stored", Store(), place.top / "jobs"
     try:
-        expected = place.train("store-alone", options)
         settings = store.environment() | {"HOME": str(place.top)}
         key = settings["AWS_SECRET_ACCESS_KEY"]
         process = slurm.start(run, [*options, "--trainer.log_dir", f"s3://{BUCKET}/runs"], "--nodes", "2", "--jobs", str(jobs), "--slices", "node",
@@ -245,12 +178,75 @@ def check_store(place, slurm, options):
         check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
         files = store.files(f"runs/{run}/")
         check(files["chain.jsonl"] == expected, f"another chain in the store\n{out}")
+        check(any(name.startswith("stderr/") and b"M parameters" in text for name, text in files.items()), f"what workers wrote is not in {sorted(files)}")
         check(not any(SECRET.encode() in content or key.encode() in content for content in files.values()), "the store has the keys")
         check(not (folder / "environment").exists() and not (place.top / "runs" / run).exists(), "something is left behind")
     finally:
         store.close()
     slurm.forget()
     print("a run directory in an object store, and slices by node: the chain of ostro train")
+
+
+def check_nothing_shared(place, slurm, options, expected):
+    """The run is in an object store, and there is no --jobs: sbatch gets one script, and each job writes on its node. Jobs with the secret of
+    an earlier launcher, which was killed while they waited, are cancelled; those that know the same one are taken over."""
+    run, store, gate = f"spooled-{os.getpid()}", Store(), Gate(place.top)  # /tmp is everybody's
+    gate.at(4)
+    outputs = lambda name: sorted(pathlib.Path("/tmp").glob(f"{name}-*.*"))
+    name = None
+    try:
+        settings = store.environment() | {"HOME": str(place.top), "XDG_CACHE_HOME": ""}
+        key = settings["AWS_SECRET_ACCESS_KEY"]
+
+        def start(secret=SECRET):
+            return slurm.start(run, [*options, "--trainer.log_dir", f"s3://{BUCKET}/runs"], "--nodes", "2", fault=gate.fault(),
+                               settings=settings | {"OSTRO_JOB_SECRET": secret})
+        (slurm.folder / "full").touch()
+        process = start("f" * len(SECRET))
+        slurm.says("2 jobs are in Slurm's queue: 1 2")
+        process.kill()
+        slurm.ends()
+        process = start()
+        slurm.says("2 jobs of an earlier launcher are in the queue, which know not this one's address, port and secret")
+        slurm.says("2 jobs are in Slurm's queue: 3 4")
+        check(slurm.in_state("CANCELLED") == [1, 2], slurm.states())
+        (slurm.folder / "full").unlink()
+        slurm.says("job 4 runs on node4")
+        (folder,) = (place.top / ".cache/ostro/slurm").iterdir()
+        name = folder.name
+        check(folder.stat().st_mode & 0o777 == 0o700 and [p.name for p in folder.iterdir()] == ["environment"], list(folder.iterdir()))
+        kept = folder / "environment"
+        check(kept.stat().st_mode & 0o777 == 0o600 and SECRET in kept.read_text() and key not in kept.read_text(), "who can read what")
+
+        def train():
+            members = json.loads(store.files(f"runs/{run}/").get("cluster.json", b'{"members": []}'))["members"]
+            return len(members) == 2 and all(m["rank"] is not None and m["step"] >= 4 for m in members) or process.poll() is not None
+        wait_for(train)
+        check(process.poll() is None and len(workers_of(run)) == 2, slurm.log.read_text())
+        check_secret(place, slurm, run)
+        for path in (*slurm.folder.glob("*.words"), *slurm.folder.glob("*.env"), *outputs(name)):
+            check(SECRET not in path.read_text() and key not in path.read_text(), f"{path} has the keys")
+        check({p.stat().st_mode & 0o777 for p in outputs(name)} == {0o600} and len(outputs(name)) == 2, outputs(name))
+        script = (slurm.folder / "3.script").read_text()
+        check(SECRET in script and key in script and str(folder) not in script, "the script of a job")
+        process.kill()
+        slurm.ends()
+        process = start()
+        slurm.says("2 jobs of this run are in the queue already")
+        gate.open()
+        out = slurm.ends()
+        check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
+        files = store.files(f"runs/{run}/")
+        check(files["chain.jsonl"] == expected, f"another chain in the store\n{out}")
+        check(not any(SECRET.encode() in content or key.encode() in content for content in files.values()), "the store has the keys")
+        check(not (folder / "environment").exists() and not (place.top / "runs" / run).exists(), "something is left behind")
+        check(not (slurm.folder / "5.state").exists(), f"jobs were not taken over\n{out}")
+    finally:
+        store.close()
+        for path in outputs(name) if name else []:
+            path.unlink()
+    slurm.forget()
+    print("nothing shared but an object store; the launcher killed: jobs of another secret are cancelled, others taken over, the chain of ostro train")
 
 
 def check_left_out(place, slurm, options, expected):
@@ -292,7 +288,7 @@ def check_errors(place, slurm):
     ends(2, "--bring: the copy has a program and a folder of its own; leave out --program and --folder", "--bring", "--program", "/none/ostro")
     ends(2, "--bring_mib belongs to --bring: give that too", "--bring_mib", "5")
     ends(2, "--slices: 'rack' is none of the words partition, switch, node", "--slices", "rack")
-    ends(2, "trainer.log_dir: s3://runs/all is in an object store, where Slurm can neither read scripts", options=["--trainer.log_dir", "s3://runs/all"])
+    ends(2, "--bring: trainer.log_dir, s3://runs/all, is in an object store, so there is no folder for a copy", "--bring", options=["--trainer.log_dir", "s3://runs/all"])
     ends(2, "--folder /: the workers would look for trainer.log_dir, 'runs', there", "--folder", "/", options=["--trainer.log_dir", "runs"])
     # A program that is not there: both jobs fail before a step, and the run is given up with what a job wrote.
     process = slurm.start("errors", [], "--nodes", "2", "--program", "/none/ostro")
@@ -315,6 +311,9 @@ def check_dry_run(place, slurm):
     check('--slice "$slice"' in out and "SLURM_TOPOLOGY_ADDR" in out, f"the workers have no slice\n{out}")
     check("--dry_run" not in out and "--requeue " not in out, f"workers get the launcher's flags\n{out}")
     check(process.returncode == 0 and SECRET not in out and not (place.top / "runs" / "dry").exists() and not slurm.states(), out)
+    process = slurm.start("dry", ["--trainer.log_dir", "s3://runs/all"], "--dry_run=true")
+    out = slurm.ends()
+    check(process.returncode == 0 and SECRET not in out and "\n#SBATCH --output=/dev/null\n" in out and not slurm.states(), out)
 
 
 def main():
@@ -329,16 +328,16 @@ def main():
             check_dry_run(place, slurm)
             check_errors(place, slurm)
             slurm.forget()
-            check_store(place, slurm, ["--trainer.num_train_steps", "30"])
-            check_left_out(place, slurm, ["--trainer.num_train_steps", "30"], place.chain("store-alone"))
+            short = ["--trainer.num_train_steps", "30"]
+            expected = place.train("short-alone", short)
+            stores = {"with --jobs": check_store, "without --jobs": check_nothing_shared}
+            for which in seed.draw("a run in an object store", list(stores), 1):
+                stores[which](place, slurm, short, expected)
+            check_left_out(place, slurm, short, expected)
             check_faults(place, slurm, options, place.train("alone", options, {"OSTRO_THREADS": "1"}, 600))
         finally:
-            if slurm.process is not None and slurm.process.poll() is None:
-                slurm.process.kill()
-                slurm.process.wait()
-            for job in slurm.running():
-                if (slurm.folder / f"{job}.group").exists():
-                    slurm.signal(job, signal.SIGKILL)
+            kill_all([slurm.process])
+            slurm.end()
     return 0
 
 

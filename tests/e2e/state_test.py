@@ -23,7 +23,7 @@ import subprocess
 import tempfile
 import time
 
-from program import check
+from program import check, kill_all
 
 TENSOR = ["--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
 # name: (workers, options)
@@ -142,9 +142,7 @@ def stop_after(place, name, workers, options, steps):
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=120)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        kill_all([process])
     check(process.returncode == 75, f"{name}: exit code {process.returncode}\n{out}")
     return out
 

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 
+from program import kill_all
 from workers_test import Place, check, steps_of, wait_for, workers_of
 
 STEPS = 40
@@ -40,9 +41,7 @@ class Runs:
         try:
             out, _ = process.communicate(timeout=180)
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            kill_all([process])
         return out
 
     def launch(self, run, more=(), fault=""):

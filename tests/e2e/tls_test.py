@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 
+from program import kill_all
 from workers_test import Gate, Place, check, wait_for, workers_of
 
 JOB_SECRET = "a s3cret that is long enough"
@@ -190,9 +191,7 @@ def check_run(place, expected):
         if strangers:
             strangers.stopped = True
             strangers.join()
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        kill_all([process])
     check(process.returncode == 0, f"exit code {process.returncode}\n{out}")
     check(place.chain("secure") == expected, f"another chain\n{out}")
     state = json.loads((place.top / "runs" / "secure" / "cluster.json").read_text())
@@ -230,9 +229,7 @@ def check_without(place, expected):
         gates[1].open()
         out, _ = process.communicate(timeout=300)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        kill_all([process])
     check(process.returncode == 0 and place.chain("open") == expected, f"exit code {process.returncode}, or another chain\n{out}")
     done = subprocess.run([place.ostro, "train", *place.words("wrong", ["--trainer.tls", "yes please"])], env=place.environment({}),
                           text=True, capture_output=True, check=False)

@@ -18,7 +18,7 @@ import re
 import subprocess
 import tempfile
 
-from program import check
+from program import check, kill_all
 from workers_matrix import TENSOR
 from workers_test import Gate, Place, wait_for
 
@@ -74,9 +74,7 @@ def check_measured(place, expected):
         gate.open()
         out, _ = process.communicate(timeout=600)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        kill_all([process])
     check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
     check(place.chain(run) == expected, f"{run}: another chain\n{out}")
     said = events(place, run, "shares")

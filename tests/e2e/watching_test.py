@@ -24,6 +24,7 @@ import urllib.error
 import urllib.request
 
 import prometheus
+from program import kill_all
 from workers_test import Gate, Place, check, steps_of, wait_for, workers_of
 
 STEPS = 120
@@ -239,10 +240,7 @@ def main():
             check_no_notice(place)
             check_grace(place)
         finally:
-            for process in Started.all:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
+            kill_all(Started.all)
     return 0
 
 

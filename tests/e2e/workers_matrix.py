@@ -7,6 +7,8 @@ import json
 import subprocess
 import time
 
+from program import kill_all
+
 TENSOR = ["--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
 # name: (workers, options)
 MESHES = {
@@ -39,13 +41,6 @@ EXCHANGES = ("step", "layer")
 PRECISIONS = ("f32", "p=f32,c=bfloat16")
 THREADS = ("1", "2", "mixed")
 ISAS = ("generic", "avx2", "avx512", "avx512bf16", "amx")
-
-
-def kill_all(processes):
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
 
 
 def usable_isas(place):

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-from program import check
+from program import check, kill_all
 from workers_matrix import MESHES, MIXTURE, MIXTURE_MESHES, all_cases, covering, is_mixture, run_case, usable_isas
 
 STEPS = 20
@@ -149,9 +149,7 @@ def check_kills(place, rng, expected):
             os.kill(victim, signal.SIGKILL)
             out, _ = process.communicate(timeout=120)
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            kill_all([process])
         check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
         check("takes its place" in out, f"{run}: nobody was killed\n{out}")
         check(place.chain(run) == reference, f"{run}: another chain\n{out}")
@@ -190,9 +188,7 @@ def check_strangers(place):
         place_file.write_text(kept)
         out, _ = process.communicate(timeout=120)
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        kill_all([process])
     check(process.returncode == 0 and "run hash: " in out, f"the run did not end well: {out}")
     for words, wanted in [
             (["launch", "local", "--workers", "3", *place.words("mesh", MESHES["model 2"][1])],
@@ -205,6 +201,8 @@ def check_strangers(place):
             (["launch", "local", "--workers", "2", *place.words("strangers", ["--trainer.seed", "7"])],
              r"runs/strangers holds a run with other options, .*trainer\.seed is 0 there and 7 here"),
             (["launch", "local", "--workers", "0", *place.words("mesh", [])], "--workers: 0"),
+            (["launch", "local", "--workers", "2", "--profile", f"steps=1:{STEPS + 1}", *place.words("mesh", [])],
+             f"--profile steps=1:{STEPS + 1}: trainer.num_train_steps is {STEPS}, so the last step is {STEPS - 1}"),
             (["worker", "--coordinator", "nowhere", *place.words("mesh", [])], "HOST:PORT"),
             (["train", *place.words("mesh", ["--trainer.axis_resources", "{pos: contxt}"])], "contxt"),
             (["train", *place.words("mesh", ["--trainer.axis_resources", "{pos: data}"])], "microbatches")]:
@@ -212,6 +210,27 @@ def check_strangers(place):
                               capture_output=True, check=False)
         check(done.returncode != 0 and re.search(wanted, done.stderr), f"{words}: {done.stderr}")
     print("strangers and senseless meshes: one clear error each")
+
+
+def check_profiles(folder, profiled):
+    """Each worker has written a trace of the last two steps, with phases that fill a step; none without --profile."""
+    paths = [folder / f"profile-{STEPS - 2}-{STEPS}{rank}.json" for rank in ("", ".1")]
+    if not profiled:
+        check(not list(folder.glob("profile-*")), f"{folder.name}: a profile that nobody wanted")
+        return
+    for path in paths:
+        check(path.exists(), f"{path.name} is not among {sorted(p.name for p in folder.iterdir())}")
+        events = [e for e in json.loads(path.read_text())["traceEvents"] if e["ph"] == "X"]
+        steps = [e for e in events if e["cat"] == "step"]
+        names = [e["name"] for e in steps]
+        wanted = [f"ProfilerStep#{step}" for step in (STEPS - 2, STEPS - 1)]
+        # The worker that takes the place of the lost one may come between both steps, and be of rank 1 then.
+        check(names == wanted or (path == paths[1] and names == wanted[1:]), f"{path.name}: the steps {names}")
+        phases = [e for e in events if e["cat"] == "phase" and e["tid"] == steps[0]["tid"]]
+        check({"data wait", "leaf", "update"} <= {e["name"] for e in phases}, f"{path.name}: {phases}")
+        nanoseconds = [sum(round(1000 * e["dur"]) for e in part) for part in (steps, phases)]
+        check(nanoseconds[0] == nanoseconds[1] > 0, f"{path.name}: steps of {nanoseconds[0]} ns, phases of {nanoseconds[1]} ns")
+    print("each worker of a run has its profile, and the chain is the same", flush=True)
 
 
 def check_planted(place, faulty, expected):
@@ -229,7 +248,9 @@ def check_planted(place, faulty, expected):
         once = place.top / f"{name}.once"
         once.mkdir()
         stale = {"OSTRO_TEST_FAULT": "stale_replica"} if name != "fresh-lost" else {}
-        got = run(name, 3, ["--min_workers", "1"], stale | lost | {"OSTRO_FAULT_ONCE": str(once)})
+        profile = ["--profile", f"steps={STEPS - 2}:{STEPS}"] if name == "fresh-lost" else []
+        got = run(name, 3, ["--min_workers", "1", *profile], stale | lost | {"OSTRO_FAULT_ONCE": str(once)})
+        check_profiles(place.top / "runs" / name, bool(profile))
         check(len(list(once.iterdir())) == len(lost), f"{name}: the worker was not lost")
         check((got == expected) == (name != "stale-lost"), f"{name}: {'another' if got != expected else 'the same'} chain")
         verified = subprocess.run([place.ostro, "verify", str(place.top / "runs" / name)], text=True, timeout=200,

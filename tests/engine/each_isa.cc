@@ -7,8 +7,8 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/object_cache.h"
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/machine/isa.h"
 #include "ostro/numerics/bf16.h"
@@ -52,7 +52,7 @@ bool tells(const Buffer& b) {
 
 EachIsa::EachIsa(cpu::CpuOptions options) : reference_(interp::make_interpreter()) {
   if (environment_variable("OSTRO_EXECUTOR") == "cuda_emulated") {
-    const auto device = cuda::emulated_device();
+    const auto device = gpu::emulated_device();
     OSTRO_CHECK(device.ok(), "{}", device.error().message());
     engines_.emplace_back(
         "cuda_emulated",

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ostro/cpu/engine/engine.h"
-#include "ostro/cuda/emulated/emulated_device.h"
 #include "ostro/cuda/engine/cuda_engine.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "ostro/interp/engine/engine.h"
 #include "paged_cases.h"
 
@@ -42,7 +42,7 @@ TEST_CASE("a pool that is given away is written in place, and one that is kept s
 }
 
 TEST_CASE("a device writes a pool in place that is given away") {
-  auto device = cuda::emulated_device({});
+  auto device = gpu::emulated_device({});
   REQUIRE(device.ok());
   const auto engine = cuda::make_device_engine(**device);
   auto executable = engine->compile(testing::small_cache({}), {.donate = {0}});
@@ -71,7 +71,7 @@ TEST_CASE("a device writes a pool in place that is given away") {
 
 TEST_CASE("engines name the row of a place, a page and a position outside, as the interpreter does") {
   auto compiled = cpu::make_cpu_engine({.threads = 1});
-  auto device = cuda::emulated_device({});
+  auto device = gpu::emulated_device({});
   REQUIRE((compiled.ok() && device.ok()));
   const auto on_device = cuda::make_device_engine(**device);
   const auto interpreter = interp::make_interpreter();

@@ -24,6 +24,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from program import kill_all  # noqa: E402
 from workers_test import Place, check  # noqa: E402
 
 STEPS = 400
@@ -116,10 +117,7 @@ def full_disk(place, disk, which, least, expected):
         if least < 3:
             wait(lambda: all(p.poll() is not None for p in processes), "the others did not go on")
     finally:
-        for p in processes:
-            if p.poll() is None:
-                p.kill()
-            p.wait()
+        kill_all(processes)
     check(at < STEPS - KEEP, f"the disk was full too late, at step {at}\n{text()}")
     codes = [p.returncode for p in processes]
     alone = [0, *(1 if rank == which else 0 for rank in range(3))]

@@ -20,6 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from program import kill_all  # noqa: E402
 from workers_test import Place, check  # noqa: E402
 
 STEPS = 2000
@@ -137,10 +138,7 @@ def main():
             check(epochs()[-1] == 3, f"it never came back: {epochs()}\n{log.read_text()[-4000:]}")
             print("the link was mended: the worker is back, the same chain", flush=True)
         finally:
-            for p in processes:
-                if p.poll() is None:
-                    p.kill()
-                    p.wait()
+            kill_all(processes)
 
 
 if __name__ == "__main__":

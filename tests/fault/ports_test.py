@@ -28,6 +28,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from program import kill_all  # noqa: E402
 from workers_test import Gate, Place, check, steps_of, wait_for  # noqa: E402
 
 PORT = 29500
@@ -143,10 +144,7 @@ class Job:
     def stop(self):
         if sys.exc_info()[0] is SystemExit:
             print(self.text(), flush=True)
-        for p in self.processes:
-            if p.poll() is None:
-                p.kill()
-                p.wait()
+        kill_all(self.processes)
 
     def no_step(self, words):
         """The control: they do not connect, which a worker says with these words."""
@@ -205,8 +203,7 @@ def check_published(place, net, expected):
         check(proxied.exists() and proxied.read_text() == "connected\n", f"not through the published port\n{job.text()}")
     finally:
         job.stop()
-        proxy.kill()
-        proxy.wait()
+        kill_all([proxy])
     print("a name that got its address late, and a published port: the same chain", flush=True)
 
 
@@ -238,9 +235,7 @@ def check_relay(place, net, expected):
         check(strangers.poll() is None, "the strangers have ended")
     finally:
         job.stop()
-        if strangers:
-            strangers.kill()
-            strangers.wait()
+        kill_all([strangers])
     print("through the coordinator, with TLS, strangers, a killed worker and a killed coordinator: the same chain", flush=True)
     control = Job(place, net, "relay-control", ["--trainer.connect_timeout", "1s"])
     try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests `ostro launch ray` on a real Ray cluster of two nodes, both on this machine.
 
-Adds a node on which workers fail, kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws,
+Slices are named by a label of the nodes. Adds a node on which workers fail, and which is left out for a while, kills a worker, an actor and the coordinator, in an order that OSTRO_TEST_SEED draws,
 adds nodes, kills one and drains one: the run ends, and its chain is that of `ostro train` byte for byte. A run that is
 stopped, as it draws, by Ctrl-C once or twice, as `ray job stop` does, or because its terminal is closed, is saved. Then
 what a cluster may lack: one clear error each. --faults does only so many drawn faults in one run (ray_chaos.py).
@@ -12,6 +12,7 @@ Needs Ray (scripts/setup.sh --python). Its nodes listen at 127.0.0.2 and up.
 """
 
 import argparse
+import asyncio
 import os
 import pathlib
 import random
@@ -24,11 +25,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "fault")]
+from program import kill_all  # noqa: E402
 from ray_chaos import Chaos, long_leaves, options_for, program_with_bad_nodes  # noqa: E402
 from workers_test import Gate, Place, check, steps_of, wait_for, workers_of  # noqa: E402
 
 try:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_AUTH_MODE"] = "disabled"  # whatever token an earlier Ray has left on this machine
     # A node waits so long for its agent, a program in Python, and ends itself when a busy machine has not started it.
     os.environ["RAY_agent_register_timeout_ms"] = "300000"
     import ray._private.services
@@ -67,8 +70,11 @@ def wait_for_nodes_longer():
     ray._private.services.get_node = get_node
 
 
+RACK = "example.org/rack"  # a label of each node
+
+
 def node_settings(number):
-    return {"num_cpus": 1, "object_store_memory": 80 << 20, "node_ip_address": f"127.0.0.{number}"}
+    return {"num_cpus": 1, "object_store_memory": 80 << 20, "node_ip_address": f"127.0.0.{number}", "labels": {RACK: f"rack-{number}"}}
 
 
 def processes_with(wanted):
@@ -130,9 +136,7 @@ class Launch:
         return text
 
     def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        kill_all([self.process])
 
 
 def faults(launch, cluster, nodes, rng):
@@ -162,6 +166,8 @@ def faults(launch, cluster, nodes, rng):
         bad = cluster.add_node(**node_settings(BAD_NODE))
         while_it_waits(lambda: "ended with status 1; the others go on" in launch.log.read_text(), "a worker that fails")
         cluster.remove_node(bad, allow_graceful=False)
+        while_it_waits(lambda: f"tried again, after failures there: 127.0.0.{BAD_NODE}" in launch.log.read_text(), "a node that is tried again")
+        check(f"node 127.0.0.{BAD_NODE}, where 1 in a row have failed, is left out for 3 s" in launch.log.read_text(), launch.log.read_text())
 
     def kill_node():
         nodes[0].all_processes["raylet"][0].process.kill()
@@ -210,7 +216,7 @@ def check_faults(place, cluster, nodes, rng, reference, of_ray):
     keys = place.top / "keys"
     keys.write_text(CREDENTIALS.format("first"))
     launch = Launch(place, cluster, "faults", LONG, {"OSTRO_JOB_SECRET": SECRET, "AWS_SHARED_CREDENTIALS_FILE": str(keys), "AWS_PROFILE": "p"},
-                    words=["--program", program_with_bad_nodes(place, marks)])
+                    words=["--program", program_with_bad_nodes(place, marks), "--failures", "1", "--left_out", "3"])
     try:
         for name, inject in faults(launch, cluster, nodes, rng):
             wanted = steps_of(place, "faults") + rng.randint(2, 8)
@@ -231,6 +237,8 @@ def check_faults(place, cluster, nodes, rng, reference, of_ray):
     check(place.chain("faults") == reference, f"another chain\n{text}")
     check("run hash: " in text, f"no hash is told\n{text}")
     check(len(text) < 20_000, f"the launcher prints {len(text)} characters")
+    kept = "".join(log.read_text() for log in (place.top / "runs" / "faults" / "stderr").iterdir())
+    check("M parameters" in kept and "[it was killed by signal 9]" in kept, f"what workers wrote is not kept\n{kept}")
     print("the chain is that of one process")
 
 
@@ -321,10 +329,12 @@ def check_stop(place, cluster, rng, reference, kinds):
     """Each saves all steps, and the same command goes on."""
     options = [*LONG[:3], "[{every: 600}]"]
     for kind in kinds:
-        launch = Launch(place, cluster, "stop", options)
+        launch = Launch(place, cluster, "stop", options, words=["--slice_label", RACK])
         try:
             wanted = steps_of(place, "stop") + rng.randint(3, 30)
             launch.wait_for(lambda: steps_of(place, "stop") >= wanted, f"step {wanted}")
+            slices = [[words[i + 1] for i, word in enumerate(words) if word == "--slice"] for words in workers_of("stop").values()]
+            check(sorted(slices) == [["rack-2"], ["rack-3"]], f"slices by the label of nodes: {slices}")
             STOPS[kind](launch)
             text = launch.end(75)
         finally:
@@ -353,11 +363,11 @@ def check_planted(place, cluster, faulty, reference):
 def check_patience():
     """One bad node may fail the workers of every place, one after another, and ends no run for which the others have room."""
     sys.path.insert(0, str(ROOT / "python"))
-    from ostro_ray import cluster as room, supervisor
+    from ostro_ray import cluster as room, nodes as failing, supervisor
 
     class Failed:
         def __init__(self, node):
-            self.place, self.pid = {"node": node}, 1
+            self.place, self.pid = {"node": node, "address": node}, 1
 
         def lived(self):
             return 1
@@ -365,15 +375,15 @@ def check_patience():
     def ends_after(nodes, failures, began):
         """After how many of the failures, each (place, node), the run ends; None when it goes on."""
         one = object.__new__(supervisor.Supervisor)
-        one.failures, one.node_failures, one.need, one.workers = {}, {}, {"CPU": 1}, {}
+        one.failures, one.nodes, one.need, one.workers = {}, failing.FailingNodes(0, 600), {"CPU": 1}, {}
         one.args = argparse.Namespace(min_workers=2, max_workers=3)
         one.coordinator = argparse.Namespace(began=began)
         room.capacity, kept = lambda need, without: len(nodes - without), room.capacity
         try:
             for count, (number, node) in enumerate(failures, 1):
                 one.workers = {number: Failed(node)}
-                rest = one.rest_after_failure(number, one.workers[number])
-                check(5 <= rest <= 300, f"a rest of {rest} s")
+                rest, said = one.rest_after_failure(number, one.workers[number])
+                check(5 <= rest <= 300 and not said and not one.nodes.left_out(), f"a rest of {rest} s{said}")
                 if one.hopeless(one.workers[number]):
                     return count
         finally:
@@ -387,7 +397,67 @@ def check_patience():
             ({"a", "b", "c"}, [(0, "a"), (1, "b"), (2, "c")], False, 2), ({"a", "b"}, [(0, "a"), (1, "b")], True, None)]:
         found = ends_after(nodes, failures, began)
         check(found == wanted, f"nodes {nodes}, failures {failures}, a run that has {'' if began else 'not '}trained: ends after {found}, not {wanted}")
+    # A node is left out at its second failure in a row, for ten seconds, and then at the next one.
+    now = 0
+    node = failing.FailingNodes(2, 10, lambda: now)
+    place = Failed("bad").place
+    check([node.failed(place, lived) for lived in (False, True, False)] == [False, False, True] and node.left_out() == {"bad": "bad"}, node.failures)
+    now = 9
+    check(node.back() == [] and node.left_out(), "tried again too early")
+    now = 10
+    check(node.back() == ["bad"] and node.left_out() == {} and node.failed(place, False), "not tried again once")
     print("one bad node ends no run for which the others have room")
+
+
+def check_waits():
+    """A place that asks for a worker anew, again and again, and one that rests until the run is over leave no task of asyncio behind."""
+    from ostro_ray import nodes as failing, supervisor
+
+    class Waits:
+        """A worker for which there is no room; each one but the last is asked for anew, and the last is lost."""
+        made = []
+
+        def __init__(self, *_):
+            self.place, self.pid, self.anew = None, None, asyncio.Event()
+            Waits.made.append(self)
+            if len(Waits.made) < 20:
+                self.anew.set()
+
+        async def follow(self, *_):
+            if len(Waits.made) < 20:
+                await asyncio.Event().wait()
+            raise supervisor.Lost("none", rest=600)
+
+        def lived(self):
+            return 0
+
+        def kill(self):
+            pass
+
+    async def run():
+        one = object.__new__(supervisor.Supervisor)
+        one.over, one.stopping, one.workers, one.options, one.restarts = asyncio.Event(), False, {}, {}, 0
+        one.nodes, one.spec, one.variables, one.keys = failing.FailingNodes(0, 600), {}, {}, None
+        one.args, one.coordinator = argparse.Namespace(restarts=5), argparse.Namespace(address="")
+        place = asyncio.create_task(one.keep(0))
+        while not one.restarts:
+            check(len(asyncio.all_tasks()) <= 8, "tasks are left behind")  # this, the place, three that it waits for, three that end
+            await asyncio.sleep(0)
+        for _ in range(5):  # what was cancelled ends
+            await asyncio.sleep(0)
+        left = len(asyncio.all_tasks())
+        one.over.set()
+        await asyncio.wait_for(place, 10)
+        await asyncio.sleep(0)
+        return left, len(asyncio.all_tasks())
+
+    kept, supervisor.Worker = supervisor.Worker, Waits
+    try:
+        left, at_end = asyncio.run(run())
+    finally:
+        supervisor.Worker = kept
+    check(len(Waits.made) == 20 and left <= 3 and at_end == 1, f"{len(Waits.made)} workers, {left} tasks while the place rests, {at_end} at the end")
+    print("a place that waits leaves no task behind")
 
 
 def check_errors(place, cluster):
@@ -404,6 +474,8 @@ def check_errors(place, cluster):
             (room, python | {"PYTHONPATH": str(place.top)}, "no package ostro_ray"),
             ([*room, "--program", "/nowhere/ostro"], python,
              r"node 127\.0\.0\.\d cannot start a worker: /nowhere/ostro: No such file"),
+            ([*room, "--slice_label", "no.such/label"], python, r"node 127\.0\.0\.\d has no label no\.such/label \(--slice_label\)"),
+            ([*room, "--failures", "-1"], python, "--failures: -1 is negative; 0 leaves no node out"),
             (room, none, "cannot start /nowhere/python3")]:
         done = subprocess.run([place.ostro, "launch", "ray", *words, *place.words("errors", [])],
                               env=place.environment(settings), text=True, timeout=60, capture_output=True, check=False)
@@ -444,6 +516,7 @@ def main():
             rng = random.Random(seed)
             check_shown(cluster, pathlib.Path(of_ray))
             check_patience()
+            check_waits()
             check_errors(place, cluster)
             kinds = rng.sample(list(STOPS), len(STOPS) if full else 1)
             check_stop(place, cluster, rng, place.train("alone-stop", [*LONG[:3], "[{every: 600}]"]), kinds)

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """lm-evaluation-harness over HTTP: its model `local-completions` with the address of `ostro serve` and no tokenizer's files gets the
 numbers that its adapter over `ostro score` (python/ostro_lm_eval) gets, in every bit: choices, with examples and without, rolling
-texts longer than the context, generation until a line end. Control: another checkpoint's numbers differ. The harness wants the package
-tenacity for models behind an address; without it this says that it tried nothing, and exits with 77.
+texts longer than the context, generation until a line end. Control: another checkpoint's numbers differ.
 Usage: check_lm_eval_http.py --ostro build/.../ostro [--log FILE]
 """
 import argparse
@@ -38,8 +37,7 @@ def main():
     parser.add_argument("--log", type=pathlib.Path)
     args = parser.parse_args()
     if importlib.util.find_spec("tenacity") is None:
-        print("NOT TRIED: the harness needs the package tenacity (pip install tenacity) for models behind an address")
-        sys.exit(77)
+        sys.exit("error: the harness needs the package tenacity for models behind an address; run scripts/setup.sh --python")
     report, log = Report(), Log(args.log, "lm-evaluation-harness over HTTP")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -6,7 +6,7 @@
 - Every embedded text, and the fused text of the programs that a small training runs (harvested from the fake driver), compiles
   for every architecture of ARCHITECTURES with the options that keep the bits.
 - What a thread and a block need stays within BOUNDS: registers, local memory, spilled bytes, static shared memory.
-- The functions and numbers of ostro/cuda/driver/abi.h are those of cuda.h and nvrtc.h.
+- The functions and numbers of ostro/gpu/driver/abi.h are those of cuda.h and nvrtc.h.
 
 scripts/setup.sh --cuda installs both wheels into .venv.
 """
@@ -47,7 +47,7 @@ HEADERS = """
 #include <cuda.h>
 #include <nvrtc.h>
 #include <type_traits>
-#include "ostro/cuda/driver/abi.h"
+#include "ostro/gpu/driver/abi.h"
 // Two parameters are the same to a caller when both are pointers, or both are integers or enumerations of one size.
 template <typename A, typename B>
 constexpr bool same = std::is_pointer_v<A> == std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
@@ -61,7 +61,7 @@ constexpr bool fits<R (*)(A...), S (*)(B...)> = [] {
   return false;
 }();
 #define SLOT(member, symbol, parameters) \\
-  static_assert(fits<decltype(&symbol), decltype(ostro::cuda::SLOTS::member)>, #symbol);
+  static_assert(fits<decltype(&symbol), decltype(ostro::gpu::SLOTS::member)>, #symbol);
 #define SLOTS CudaSlots
 OSTRO_CUDA_SLOTS(SLOT)
 #undef SLOTS
@@ -94,12 +94,12 @@ def check_headers(include):
 
     fine, said = compiles(HEADERS)
     check(fine, f"abi.h differs from NVIDIA's headers: {said}")
-    abi = (ROOT / "ostro/cuda/driver/abi.h").read_text()
+    abi = (ROOT / "ostro/gpu/driver/abi.h").read_text()
     for broken in (abi.replace("(int* device, int ordinal)", "(int* device)"),
                    abi.replace("CUDA_ERROR_ILLEGAL_ADDRESS, 700", "CUDA_ERROR_ILLEGAL_ADDRESS, 701"),
                    abi.replace("uint64_t* address, size_t bytes", "uint32_t* address, int bytes")):
         check(broken != abi, "a control changes abi.h")
-        fine, _ = compiles(HEADERS.replace('#include "ostro/cuda/driver/abi.h"', broken.replace("#pragma once", "")))
+        fine, _ = compiles(HEADERS.replace('#include "ostro/gpu/driver/abi.h"', broken.replace("#pragma once", "")))
         check(not fine, "a declaration that differs from NVIDIA's headers was not found")
 
 

@@ -89,6 +89,8 @@ class Checks:
         self.same((events[0].type, events[-1].type.split(".")[0], events[-1].response.output_text), ("response.created", "response", chat), "its first and last event")
         again = self.client.responses.create(**(asked | {"instructions": None, "input": [{"role": "developer", "content": MESSAGES[0]["content"]}, MESSAGES[1]]}))
         self.same(again.output_text, chat, "a developer's item is the template's system message")
+        developer = self.client.chat.completions.create(model=self.model, messages=[MESSAGES[0] | {"role": "developer"}, MESSAGES[1]], **OPTIONS)
+        self.same(developer.choices[0].message.content, chat, "and so is a developer's message of a chat")
         for refused in ({"store": True}, {"previous_response_id": "resp_1"}):
             try:
                 self.client.responses.create(**(asked | refused))

@@ -1,5 +1,5 @@
 // nvrtc_helper LIBRARY ARCHITECTURE... [-- FILE...]: compiles all device text with that NVRTC, and the text
-// of each file, with the options of cuda/driver. Prints a line of JSON for each text and architecture: text,
+// of each file, with the options of gpu/driver. Prints a line of JSON for each text and architecture: text,
 // architecture, error or null, log (what the compiler says of registers and memory), milliseconds. Exit code
 // 1 when a text does not compile.
 #include <fmt/core.h>
@@ -12,25 +12,25 @@
 #include <utility>
 #include <vector>
 
-#include "ostro/cuda/driver/nvrtc.h"
 #include "ostro/cuda/text/device_text.h"
+#include "ostro/gpu/driver/nvrtc.h"
 
 int main(int argc, char** argv) {
-  using namespace ostro::cuda;
+  using namespace ostro;
   if (argc < 3) {
     fmt::print(stderr, "error: nvrtc_helper LIBRARY ARCHITECTURE... [-- FILE...]\n");
     return 2;
   }
-  const auto nvrtc = Nvrtc::open_library(argv[1]);
+  const auto nvrtc = gpu::Nvrtc::open_library(argv[1]);
   if (!nvrtc.ok()) {
     fmt::print(stderr, "error: {}\n", nvrtc.error().message());
     return 2;
   }
   std::vector<std::string> architectures;
   std::vector<std::pair<std::string, std::string>> texts;
-  for (const DeviceFile& file : device_files())
+  for (const cuda::DeviceFile& file : cuda::device_files())
     if (file.name.ends_with(".cu") && !file.name.starts_with("text/"))
-      texts.emplace_back(file.name, device_file_text(file.name));
+      texts.emplace_back(file.name, cuda::device_file_text(file.name));
   bool files = false;
   for (int i = 2; i < argc; ++i) {
     const std::string word = argv[i];
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   bool all = true;
   for (const std::string& architecture : architectures)
     for (const auto& [name, text] : texts) {
-      std::vector<std::string> options = Nvrtc::options(architecture);
+      std::vector<std::string> options = gpu::Nvrtc::options(architecture);
       options.emplace_back("--ptxas-options=-v");
       std::string log;
       const auto begin = std::chrono::steady_clock::now();

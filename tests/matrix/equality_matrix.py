@@ -60,7 +60,7 @@ def cuts(seq_len, mlp):
 HOSTS = (("g++ -O3", "g++", "-O3"), ("clang++ -O1", "clang++-19", "-O1"))
 # The rooms in parts that each take a few minutes of CPU time.
 PARTS = ("numerics;compile;machine;products;kernels;cpu;interp", "tls;dist;cluster;optim;chain;scaling;train;fleet", "tokenizer;chat;data;prepare;batches;corpus_check",
-         "base;config;io;ir;runtime;cuda;engines;context",
+         "base;config;io;objects;ir;runtime;gpu;cuda;engines;context",
          "trace;grad;spmd;nn;models", "checkpoint;audit;run;trained;infer;eval;hf;cli;convert;init;page;http;monitor;grok;provenance;leaf_audit;lineage;bundle;sql;attest;serve;drawn;experiment;lab;shell;lab_commands;paper;site;publication;board;without;cluster_check;simulate")
 SAMPLED_PAIRS, SAMPLED_RANDOM = 6, 3
 

@@ -288,7 +288,7 @@ int run() {
       static_cast<long long>(epoch), change, megabytes, peak);
   judge("a change of the epoch", change, 10);
   const double share = static_cast<double>(members) / 1024;
-  if (const double most = 64 * share * share + 2 * share; megabytes > most)
+  if (const double most = 56 * share * share + 2 * share; megabytes > most)
     fail(fmt::format("{:.2f} MB went over the wire for an epoch, {:.2f} at most", megabytes, most));
   if (peak > 1024) fail(fmt::format("the coordinator had {:.0f} MiB, 1024 at most", peak));
 

@@ -154,10 +154,11 @@ bool is_time_limit(const std::string& path) {
   return false;
 }
 // Change what is done beside a run by the process that watches it, or when a notice comes
-// (ostro/monitor, ostro/run/notice), or how bytes come from one process to another.
+// (ostro/monitor, ostro/run/notice), how bytes come from one process to another, or what a machine keeps of
+// checkpoints in an object store (tests/e2e/run_store_test.py).
 bool is_beside(const std::string& path) {
   for (const char* begin : {"trainer.metrics_", "trainer.alert_", "trainer.notice_", "trainer.tls",
-                            "trainer.worker_ports", "trainer.relay"})
+                            "trainer.worker_ports", "trainer.relay", "trainer.scratch_dir"})
     if (path.starts_with(begin)) return true;
   return false;
 }

@@ -371,10 +371,12 @@ class Test:
         self.whole(name)
         self.w.verdict("equal", f"s3://{BUCKET}/all/{name}", env=self.env)
 
-    def refused(self):
+    def slurm(self):
+        """Nodes that share nothing but the store: one script has all, and --dry_run shows none of the keys in it."""
         status, out, err = self.w.run("launch", "slurm", "--nodes", "1:1", "--dry_run", "--config", self.config("slurm"),
                                       env=self.env)
-        check(status != 0 and "is in an object store, where Slurm can neither read scripts" in err and "--jobs" in err, f"status {status}\n{out}{err}")
+        check(status == 0 and "<<'OSTRO_VARIABLES'" in out, f"status {status}\n{out}{err}")
+        check(self.env["AWS_SECRET_ACCESS_KEY"] not in out + err, f"--dry_run shows the key:\n{out}{err}")
 
     def workers(self):
         """Two processes write one checkpoint, and share nothing else; a second coordinator is refused."""
@@ -436,7 +438,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     return in_order(Test(args.ostro, args.kills, args.seed),
-                    ("skeleton", "reads", "faults", "killed", "scratch", "expired", "two_at_once", "loses", "control", "late", "refused",
+                    ("skeleton", "reads", "faults", "killed", "scratch", "expired", "two_at_once", "loses", "control", "late", "slurm",
                      "workers", "ssh", *(("slow", "workers_killed", "moto") if full else ())))
 
 

@@ -15,7 +15,7 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fault"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
 from harness import Failure, check, wait_for
-from workers_matrix import kill_all
+from program import kill_all
 from workers_test import Gate
 
 WORKERS = 3
@@ -101,7 +101,7 @@ class Machines:
         return max([member["step"] - 1 for member in members if member["rank"] is not None], default=0)
 
     def end(self):
-        kill_all([process for process in self.all() if process is not None])
+        kill_all(self.all())
 
 
 def kill_drawn(machines, rng, steps, kills):

@@ -200,7 +200,8 @@ class Server(http.server.ThreadingHTTPServer):
 
     def environment(self):
         return {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.server_address[1]}", "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-                "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION, "NO_PROXY": "127.0.0.1"}
+                "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION, "NO_PROXY": "127.0.0.1",
+                "AWS_EC2_METADATA_DISABLED": "true"}
 
     def handle_error(self, *_):  # a client that went away
         pass

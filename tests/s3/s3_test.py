@@ -10,10 +10,12 @@ import json
 import pathlib
 import random
 import re
+import socket
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fault"))
 from harness import Workspace, check, in_order
+from key_server import FOLDER, IDENTITY, ROLE, KeyServer
 from s3_server import TOKEN, Server
 
 PASSING = ["503", "reset", "cut", "short", "wrong_range", "no_range"]
@@ -161,6 +163,39 @@ class Test:
                   AWS_SECRET_ACCESS_KEY="")
         self.server.public.clear()
 
+    def key_sources(self):
+        """Keys of a machine's role and of web identities. Where no place has any, the error names each; a place that does not answer is
+        given a second."""
+        build = ("data", "build", "--config", self.config("keys", "s3://bucket/data"))
+        none = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": str(self.w.root), "AWS_EC2_METADATA_DISABLED": ""}
+        token, aws = self.w.root / "identity", self.w.root / ".aws"
+        token.write_text(IDENTITY + "\n")
+        aws.mkdir()
+        self.server.token = True
+        with KeyServer() as keys:
+            machine = none | {"AWS_EC2_METADATA_SERVICE_ENDPOINT": keys.url}
+            identity = none | {"AWS_ENDPOINT_URL_STS": keys.url}
+            role = {"AWS_ROLE_ARN": "arn:aws:iam::1:role/r", "AWS_WEB_IDENTITY_TOKEN_FILE": str(token)}
+            for env, wanted in ((machine, ["PUT /latest/api/token 200", f"GET {FOLDER} 200", f"GET {FOLDER}{ROLE} 200"]),
+                                (identity | role, ["POST / 200"]), (identity | {"AWS_PROFILE": "p"}, ["POST / 200"])):
+                (aws / "config").write_text(f"[profile p]\nrole_arn = r\nweb_identity_token_file = {token}\n")
+                self.server.begin()
+                keys.asked.clear()
+                self.good(*build, **env)
+                check(self.server.requests, "the sources were not looked at")
+                check(keys.asked == wanted, f"{env}: asked for {keys.asked}")
+            token.write_text("another")
+            self.bad(*build, says=["status 400 (InvalidIdentityToken: Another one.)", str(token)], **identity, **role)
+        # What listens there and says nothing is no machine's metadata.
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            self.bad(*build, says=["status 403", "the request had no keys", "environment: AWS_ACCESS_KEY_ID is not set", "web identity: ",
+                                   f"{aws}/credentials is not there", "no keys for s3:// in the profile default; it has the profiles p",
+                                   "container: ", f"instance metadata: nothing answers at {url}"],
+                     **none, AWS_EC2_METADATA_SERVICE_ENDPOINT=url)
+        (aws / "config").unlink()
+        self.server.token = False
+
     def lasting_faults(self):
         config = self.config("lasting", "s3://bucket/data")
         name = "/bucket/data/text/07.txt"
@@ -255,7 +290,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ostro", required=True)
     return in_order(Test(parser.parse_args().ostro), ("builds_equal", "trains_equal", "store_in_bucket",
-                                                      "store_kept_back", "keys", "lasting_faults", "slow_server", "lab_source", "changing_sources"))
+                                                      "store_kept_back", "keys", "key_sources", "lasting_faults", "slow_server", "lab_source", "changing_sources"))
 
 
 if __name__ == "__main__":

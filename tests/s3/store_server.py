@@ -58,6 +58,8 @@ class StoreHandler(Handler):
             if hashlib.sha256(body).hexdigest() != self.headers["x-amz-content-sha256"]:
                 raise Refusal(400, "XAmzContentSHA256Mismatch", "The body is another one.")
             bucket, _, key = path.lstrip("/").partition("/")
+            if bucket not in self.server.buckets:
+                raise Refusal(404, "NoSuchBucket", "The bucket does not exist.")
             self.server.hold(self.command, path)
             with self.server.writing:
                 status, answer, headers = self.answer(bucket, key, dict(query), body)

@@ -128,6 +128,7 @@ def main():
 
     number, size = seed.seed(), seed.size()
     os.environ["OSTRO_TEST_SEED"], os.environ["OSTRO_TEST_SIZE"] = str(number), size
+    os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # no test asks the machine that it runs on for its role
     print(f"{options.name}: seed {number}, size {size}; again: OSTRO_TEST_SEED={number} OSTRO_TEST_SIZE={size} "
           f"{' '.join(options.command)}", flush=True)
     begin = time.monotonic()

@@ -72,8 +72,6 @@ void pulse_sent(int64_t bytes) { heart().bytes_sent += bytes; }
 
 void pulse_sent_between_slices(int64_t bytes) { heart().bytes_between_slices += bytes; }
 
-double seconds_waited() { return static_cast<double>(heart().waited_ns) * 1e-9; }
-
 PulseWait::PulseWait() : begin_(SteadyClock::now()) { ++heart().waits; }
 PulseWait::~PulseWait() {
   heart().waited_ns += nanoseconds_since(begin_);

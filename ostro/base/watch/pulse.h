@@ -40,9 +40,6 @@ void pulse_touch();
 void pulse_sent(int64_t bytes);
 void pulse_sent_between_slices(int64_t bytes);
 
-// The seconds for which this process has waited for other workers so far.
-double seconds_waited();
-
 // From construction to destruction, this process counts as waiting for other workers.
 class PulseWait {
  public:

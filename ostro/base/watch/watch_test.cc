@@ -6,11 +6,27 @@
 #include <thread>
 
 #include "ostro/base/watch/hang_watch.h"
+#include "ostro/base/watch/said.h"
 #include "ostro/base/watch/stacks.h"
 #include "ostro/base/watch/time_use.h"
 
 using namespace ostro;
 using Seconds = std::chrono::duration<double>;
+
+TEST_CASE("what a process says is kept until it is taken, the newest part of it") {
+  add_said("nobody keeps this\n");
+  keep_said();
+  CHECK(take_said(kMostSaid).find("nobody keeps this") == std::string::npos);
+  add_said("one\ntwo\n");
+  CHECK(take_said(5) == "one\nt");
+  CHECK(take_said(kMostSaid) == "wo\n");
+  CHECK(take_said(kMostSaid).empty());
+  add_said(std::string(kMostSaid, 'x'));
+  add_said("the end\n");
+  const std::string newest = take_said(kMostSaid);
+  CHECK(newest.starts_with("\n(32776 bytes left out)\nxxx"));
+  CHECK(newest.ends_with("xthe end\n"));
+}
 
 TEST_CASE("the time of the thread that counts is at one use at a time, and other threads do not count") {
   restart_time(TimeUse::kStart);

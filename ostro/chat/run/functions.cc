@@ -61,6 +61,12 @@ Value make_namespace(Interpreter& in, Arguments& a) { return in.make_namespace(a
 
 }  // namespace
 
+bool is_function_name(std::string_view name) {
+  RenderOptions all;
+  all.now = 0;
+  return global_function(all, name).has_value();
+}
+
 std::optional<Value> global_function(const RenderOptions& options, std::string_view name) {
   using Function = Value (*)(Interpreter&, Arguments&);
   static const std::map<std::string, Function, std::less<>> table = {

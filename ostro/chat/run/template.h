@@ -35,6 +35,10 @@ struct Rendered {
   std::vector<std::pair<size_t, size_t>> generations;
 };
 
+// Whether every template has a function of this name: range, namespace, raise_exception and the like, also
+// one that `options` leave out.
+bool is_function_name(std::string_view name);
+
 struct ParsedTemplate;
 
 // A parsed template. Immutable; threads may share one.

@@ -8,6 +8,7 @@
 #include "ostro/cli/main/commands.h"
 #include "ostro/cluster_check/agent.h"
 #include "ostro/cluster_check/check_cluster.h"
+#include "ostro/io/files/path.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/shell/shared/terminal.h"
 #include "ostro/shell/words/exit_code.h"
@@ -23,6 +24,26 @@ struct ClusterCall : SshMachines {
 
 constexpr int64_t kMostLinkMebibytes = 4096;
 
+// What the machines need of the places of a configuration, but for the folders that they share. Without one,
+// each needs room where its programs run.
+void add_places(const train::TrainConfig* config, cluster_check::CheckRequest& request) {
+  if (config == nullptr) {
+    request.disks.push_back({"--folder", "."});
+    return;
+  }
+  const train::TrainerOptions& trainer = config->trainer;
+  if (!io::path_scheme(trainer.log_dir).empty()) {
+    request.stores.push_back({"trainer.log_dir", trainer.log_dir});
+    if (trainer.scratch_dir) request.disks.push_back({"trainer.scratch_dir", *trainer.scratch_dir});
+  }
+  for (const data::Component& component : data::components_of(config->data))
+    if (!io::path_scheme(component.cache_dir).empty())
+      request.readable.push_back({component.key + ".cache_dir", component.cache_dir});
+  if (config->data.tokenizer) request.readable.push_back({"data.tokenizer", *config->data.tokenizer});
+  if (trainer.initialize_from)
+    request.readable.push_back({"trainer.initialize_from", *trainer.initialize_from});
+}
+
 Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, const Context& context,
                                                     const train::TrainConfig* config) {
   cluster_check::CheckRequest request;
@@ -32,6 +53,7 @@ Result<cluster_check::ClusterReport> check_machines(const ClusterCall& call, con
     request.ports = config->trainer.worker_ports.value_or("");
     request.relay = config->trainer.relay.value_or("");
   }
+  add_places(config, request);
   request.selftest = !call.no_selftest;
   request.link_bytes = call.link_mebibytes << 20;
   request.on_progress = [&](const std::string& what, double part) { context.progress.show(what, part); };
@@ -55,10 +77,10 @@ int check_cluster_command(Args args) {
   args.summary(
       "Says whether a run can be started on the machines of a list, before anything is started: builds, "
       "clocks,\n"
-      "self-test and devices of each, the folders that they must share, and whether each can connect to "
-      "each, "
-      "and how\n"
-      "fast. Exit code 0: no problem was found; 1: some were.");
+      "self-test and devices of each, the folders that they must share, the object store of the run, what "
+      "each\n"
+      "reads and writes on its disks, and whether each can connect to each, and how fast. Exit code 0: no\n"
+      "problem was found; 1: some were.");
   args.option("--hosts", &call.hosts, "FILE",
               "a machine in each line, as for ostro launch ssh: HOST [slots=N] [devices=LIST]");
   take_ssh_options(args, call);

@@ -4,20 +4,28 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "ostro/cli/launch/launch_job.h"
 #include "ostro/cli/launch/worker_words.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cluster/coordinator.h"
+#include "ostro/cluster/watch/worker_output.h"
 #include "ostro/cluster/wire/secret.h"
+#include "ostro/objects/s3/routing_file_system.h"
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/shell/words/exit_code.h"
@@ -28,6 +36,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::chrono::seconds kFarewell{10};  // for workers to hear that the run is over
+
+constexpr std::chrono::seconds kLastLines{2};  // for what workers wrote to come on standard input
 
 // A line of JSON. A host's name is whatever a worker says; bytes that are no UTF-8 are replaced.
 std::string event_line(const Json& event) {
@@ -85,19 +95,25 @@ class Lines {
   std::deque<std::string> lines_;
 };
 
-// Whether a line "stop" has come on standard input. Never waits.
-class StopLine {
+// Lines on standard input. Never waits.
+class InputLines {
  public:
-  bool read() {
+  // Calls `take` with each whole line that has come, without its end.
+  void read(const std::function<void(std::string_view line)>& take) {
+    constexpr size_t kLongest = size_t{64} << 10;  // of a longer line the beginning is lost
+    constexpr int kMostInputReads = 64;            // before something else is done
     pollfd there{STDIN_FILENO, POLLIN, 0};
-    char bytes[64];
-    while (open_ && ::poll(&there, 1, 0) > 0) {
+    char bytes[16 << 10];
+    for (int i = 0; i < kMostInputReads && open_ && ::poll(&there, 1, 0) > 0; ++i) {
       const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
       if (n <= 0) open_ = false;
       if (n > 0) text_.append(bytes, static_cast<size_t>(n));
-      if (text_.size() > sizeof bytes) text_.erase(0, text_.size() - sizeof bytes);
+      size_t begin = 0;
+      for (size_t end = 0; (end = text_.find('\n', begin)) != std::string::npos; begin = end + 1)
+        take(std::string_view(text_).substr(begin, end - begin));
+      text_.erase(0, begin);
+      if (text_.size() > kLongest) text_.erase(0, text_.size() - kLongest);
     }
-    return text_.find("stop\n") != std::string::npos;
   }
 
  private:
@@ -105,16 +121,41 @@ class StopLine {
   std::string text_;
 };
 
-// How it can be told to stop.
-struct StopWays {
-  bool by_stdin = false;  // by a line on standard input, too
-  bool replaced = false;  // SIGTERM ends this process alone
+// Takes "said HOST PID TEXT" and "gone HOST PID"; other lines are passed over. `writing` has those workers
+// that have said something and are not gone.
+void take_output(std::string_view line, cluster::WorkerOutput& output,
+                 std::set<std::pair<std::string, int64_t>>& writing) {
+  const auto word = [&line] {
+    const size_t end = std::min(line.find(' '), line.size());
+    const std::string_view found = line.substr(0, end);
+    line.remove_prefix(std::min(end + 1, line.size()));
+    return found;
+  };
+  const std::string_view what = word(), host = word(), number = word();
+  int64_t pid = 0;
+  if (std::from_chars(number.data(), number.data() + number.size(), pid).ec != std::errc()) return;
+  if (what == "said") {
+    output.said(host, pid, std::string(line) + "\n");
+    writing.emplace(host, pid);
+  } else if (what == "gone") {
+    output.gone(host, pid, "");
+    writing.erase({std::string(host), pid});
+  }
+}
+
+// What its launcher wants.
+struct Ways {
+  bool stop_by_stdin = false;    // a line on standard input does what SIGTERM does
+  bool stderr_by_stdin = false;  // what workers write comes on standard input
+  bool replaced = false;         // SIGTERM ends this process alone
 };
 
 // Until the run is over, and the workers know it.
-Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOptions options, StopWays ways) {
+Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOptions options, Ways ways) {
   Lines lines;
+  cluster::WorkerOutput output(objects::default_file_system(), output_folder(config));
   options.observer = [&](const cluster::Event& event) { lines.add(event_line(event)); };
+  if (!ways.stderr_by_stdin) keep_output(options, output);
   options.on_silence = [&](const cluster::Hello& hello) {
     lines.add(event_line({{"event", "silent"}, {"host", hello.host}, {"pid", hello.pid}}));
   };
@@ -122,19 +163,31 @@ Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOpt
   ASSIGN_OR_RETURN(const auto coordinator, cluster::Coordinator::start(options));
   ASSIGN_OR_RETURN(const auto monitor, watch_job(config, "ostro coordinator", *coordinator));
   lines.add(event_line({{"event", "listening"}, {"address", options.bind}, {"port", coordinator->port()}}));
-  bool asked = false;
-  StopLine line;
+  bool asked = false, stop_line = false;
+  InputLines input;
+  std::set<std::pair<std::string, int64_t>> writing;
+  const auto look = [&] {
+    if (ways.stop_by_stdin || ways.stderr_by_stdin)
+      input.read([&](std::string_view line) {
+        stop_line = stop_line || (ways.stop_by_stdin && line == "stop");
+        if (ways.stderr_by_stdin) take_output(line, output, writing);
+      });
+  };
   while (!coordinator->over() && !(asked && coordinator->members() == 0)) {
     lines.write_some();
+    look();
     if (ways.replaced && !asked && signals.received() == SIGTERM) {
       monitor->end("the coordinator ended alone; another takes its place");
       return kExitReplaced;
     }
-    const bool asks = signals.stop_requested() || (ways.by_stdin && line.read());
-    if (asks && !std::exchange(asked, true)) coordinator->stop_run();
+    if ((signals.stop_requested() || stop_line) && !std::exchange(asked, true)) coordinator->stop_run();
   }
-  const auto until = std::chrono::steady_clock::now() + kFarewell;
-  while (coordinator->members() > 0 && std::chrono::steady_clock::now() < until) lines.write_some();
+  using Clock = std::chrono::steady_clock;
+  for (const auto end = Clock::now(); (coordinator->members() > 0 && Clock::now() < end + kFarewell) ||
+                                      (!writing.empty() && Clock::now() < end + kLastLines);) {
+    lines.write_some();
+    look();
+  }
   const int status = static_cast<int>(coordinator->over().value_or(kExitInterrupted));
   lines.add(event_line({{"event", "finished"}, {"status", status}}));
   lines.write_some();
@@ -146,7 +199,7 @@ Result<int> coordinate(const train::TrainConfig& config, cluster::CoordinatorOpt
 int coordinator_command(Args args) {
   std::string bind = "127.0.0.1", journal;
   int64_t port = 0, min_workers = 1, max_workers = 1;
-  StopWays ways;
+  Ways ways;
   args.summary(
       "Decides who is in a run on several machines: workers (ostro worker) connect to it. Launchers start it "
       "(ostro launch). It prints a line of JSON for each event, and ends when the run does. Workers prove "
@@ -162,9 +215,13 @@ int coordinator_command(Args args) {
       "remembers the last epoch, so that a restarted coordinator goes on; only one coordinator can use "
       "it. Without it: coordinator.journal in the run's directory");
   args.flag(
-      "--stop_by_stdin", &ways.by_stdin,
+      "--stop_by_stdin", &ways.stop_by_stdin,
       "a line \"stop\" on standard input does what SIGTERM does: for a launcher, beside whatever signals "
       "come");
+  args.flag("--stderr_by_stdin", &ways.stderr_by_stdin,
+            "lines \"said HOST PID TEXT\" and \"gone HOST PID\" on standard input are what workers write to "
+            "standard error, and their ends: for a launcher that reads it; in place of what workers tell "
+            "themselves it is kept in the run's directory");
   args.flag("--replaced", &ways.replaced,
             "another coordinator, at the same address and with the same journal, takes the place of this one "
             "when it ends: SIGTERM ends this process alone, with status 78, and the workers train on");

@@ -17,6 +17,7 @@
 #include "ostro/run/job/coordinator_options.h"
 #include "ostro/run/report/console.h"
 #include "ostro/runtime/device_name.h"
+#include "ostro/shell/shared/profile_option.h"
 #include "ostro/shell/shared/slice_sizes.h"
 #include "ostro/train/options/config.h"
 
@@ -106,7 +107,7 @@ Result<int> launch(int64_t workers, int64_t min_workers, const train::TrainConfi
 
 int launch_local_command(Args args) {
   int64_t workers = 1, min_workers = 1;
-  std::string devices, slices;
+  std::string devices, slices, profile;
   bool amend = false;
   args.summary(
       "Trains on several processes of this machine: starts them, and starts those again that are killed. The "
@@ -123,6 +124,7 @@ int launch_local_command(Args args) {
       "groups of workers that count as slices, with slow links between them: how many workers each has, "
       "for instance 2:2; to try out what a cluster of several networks does");
   args.flag("--amend", &amend, "as of ostro train");
+  take_profile(args, &profile, "; of the worker of rank N, from 1 on: profile-FIRST-END.N.json");
   args.device();
   args.config();
   if (auto code = args.parse()) return *code;
@@ -136,6 +138,9 @@ int launch_local_command(Args args) {
   if (!config.ok()) return report_error(config.error());
   if (const Status mesh = train::check_workers(*config, workers); !mesh.ok())
     return report_error(mesh.error());
+  // The workers take it from their words.
+  if (const auto range = profile_range(profile, config->trainer.num_train_steps); !range.ok())
+    return report_error(range.error());
   const auto names = device_names(devices, workers, *config);
   if (!names.ok()) return report_error(names.error());
   const Result<std::vector<std::string>> slice_of =

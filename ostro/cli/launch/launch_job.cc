@@ -10,15 +10,10 @@
 #include "ostro/base/log.h"
 #include "ostro/base/run_program.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::cli {
-namespace {
-
-constexpr const char* kOutputFolder = "stderr";  // of the run's directory
-
-}  // namespace
 
 std::string job_secret(const std::string& earlier) {
   const char* given = std::getenv("OSTRO_JOB_SECRET");
@@ -46,9 +41,25 @@ std::function<std::optional<int>()> look_for_end(cluster::Coordinator& coordinat
   };
 }
 
+std::string output_folder(const train::TrainConfig& config) {
+  return io::join_path(train::run_directory(config), "stderr");
+}
+
+void keep_output(cluster::CoordinatorOptions& options, cluster::WorkerOutput& output) {
+  options.on_said = [&output](const cluster::Hello& hello, std::string_view bytes) {
+    output.said(hello.host, hello.pid, bytes);
+  };
+  options.observer = [&output, next = std::move(options.observer)](const cluster::Event& event) {
+    using Kind = cluster::Event::Kind;
+    if (event.kind == Kind::kLost || event.kind == Kind::kLeft)
+      output.gone(event.workers.at(0).host, event.workers.at(0).pid, event.why);
+    if (next) next(event);
+  };
+}
+
 Result<std::unique_ptr<monitor::Monitor>> watch_job(const train::TrainConfig& config, const std::string& what,
                                                     const cluster::Coordinator& coordinator) {
-  ASSIGN_OR_RETURN(auto out, monitor::Monitor::create(io::default_file_system(), config));
+  ASSIGN_OR_RETURN(auto out, monitor::Monitor::create(objects::default_file_system(), config));
   out->begin(what, [&coordinator] { return coordinator.watched(); });
   return out;
 }
@@ -83,7 +94,7 @@ Result<int> run_job(const train::TrainConfig& config, const std::string& what,
   ASSIGN_OR_RETURN(const auto monitor, watch_job(config, what, *coordinator));
   const auto run_all = [&]() -> Result<int> {
     RETURN_IF_ERROR(start(coordinator->port(), local));
-    local.output_folder = io::join_path(train::run_directory(config), kOutputFolder);
+    local.output_folder = output_folder(config);
     const run::StopSignals signals;
     local.look = look_for_stop(signals, *coordinator);
     local.stopping = [&] { return signals.stop_requested(); };

@@ -9,6 +9,7 @@
 
 #include "ostro/cluster/coordinator.h"
 #include "ostro/cluster/local/local_launcher.h"
+#include "ostro/cluster/watch/worker_output.h"
 #include "ostro/monitor/monitor.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/train/options/config.h"
@@ -25,6 +26,12 @@ struct WorkerPlace {
 // What the options --folder and --program say; where one is empty, as here. Error: the current folder is
 // gone.
 Result<WorkerPlace> worker_place(const std::string& folder, const std::string& program);
+
+// The folder of the run's directory in which the standard error of workers is kept.
+std::string output_folder(const train::TrainConfig& config);
+// Has `output` keep what workers tell the coordinator of it, for launchers that do not read it themselves.
+// `output` must outlive the coordinator; an observer that is there is still called.
+void keep_output(cluster::CoordinatorOptions& options, cluster::WorkerOutput& output);
 
 // A monitor of the run that the coordinator has; it must end before the coordinator does. `what` begins the
 // run's events: "ostro launch local". Errors: those of Monitor::create.

@@ -27,8 +27,8 @@ Error become(const std::vector<std::string>& words) {
 }
 
 struct RayCall {
-  std::string address = "auto", resources, program;
-  int64_t min_workers = 1, max_workers = 1, cpus = 1, port = 0;
+  std::string address = "auto", resources, program, slice_label;
+  int64_t min_workers = 1, max_workers = 1, cpus = 1, port = 0, failures = 3, left_out = 600;
   std::optional<int64_t> wait;
 };
 
@@ -39,6 +39,12 @@ Status check(const RayCall& call, const train::TrainConfig& config) {
     return invalid_argument(fmt::format("--cpus_per_worker: {} is not a number from 0 to 1024", call.cpus));
   if (call.port < 0 || call.port > 65535)
     return invalid_argument(fmt::format("--port: {} is not a number from 0 to 65535", call.port));
+  if (call.failures < 0)
+    return invalid_argument(fmt::format("--failures: {} is negative; 0 leaves no node out", call.failures));
+  constexpr int64_t kLongest = 30 * 24 * 3600;
+  if (call.left_out < 1 || call.left_out > kLongest)
+    return invalid_argument(
+        fmt::format("--left_out: {} is not a number from 1 to {} seconds", call.left_out, kLongest));
   if (call.wait && *call.wait < 0)
     return invalid_argument(fmt::format("--wait: {} seconds; 0 at least", *call.wait));
   return Status();
@@ -67,12 +73,16 @@ Error launch_on_ray(RayCall& call, const train::TrainConfig& config, const std::
                                     "--port",
                                     std::to_string(call.port)};
   if (!call.resources.empty()) words.insert(words.end(), {"--resources_per_worker", call.resources});
+  if (!call.slice_label.empty()) words.insert(words.end(), {"--slice_label", call.slice_label});
+  words.insert(words.end(),
+               {"--failures", std::to_string(call.failures), "--left_out", std::to_string(call.left_out)});
   if (call.wait) words.insert(words.end(), {"--wait", std::to_string(*call.wait)});
   words.insert(words.end(), {"--stop_timeout", std::to_string(config.trainer.stop_timeout.seconds)});
   words.emplace_back("--");
   auto kept = with_kept_config(
       config, worker_words(typed, {"--address", "--min_workers", "--max_workers", "--cpus_per_worker",
-                                   "--port", "--resources_per_worker", "--wait", "--program"}));
+                                   "--port", "--resources_per_worker", "--wait", "--program", "--slice_label",
+                                   "--failures", "--left_out"}));
   if (!kept.ok()) return kept.error();
   words.insert(words.end(), kept->begin(), kept->end());
   return become(words);
@@ -99,6 +109,12 @@ int launch_ray_command(Args args) {
               "CPUs that a worker asks Ray for; also its OSTRO_THREADS, unless that is set");
   args.option("--resources_per_worker", &call.resources, "JSON",
               "other resources that a worker asks Ray for, for instance {\"GPU\": 1}");
+  args.option("--slice_label", &call.slice_label, "LABEL",
+              "a label of Ray's nodes: its value is the name of the slice of the workers there; without it: "
+              "OSTRO_SLICE of the node's `ray start`");
+  args.option("--failures", &call.failures, "N",
+              "a node on which N workers in a row failed is left out; 0: none is");
+  args.option("--left_out", &call.left_out, "SECONDS", "so long; then it is tried again");
   args.option("--program", &call.program, "PATH",
               "this program on the nodes; without it: the same path as here");
   args.option("--port", &call.port, "N", "where the coordinator listens; 0: any free one");

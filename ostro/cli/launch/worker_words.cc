@@ -9,7 +9,7 @@
 
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::cli {
@@ -70,7 +70,7 @@ std::vector<std::string> naming_kept_config(const train::TrainConfig& config,
 Result<std::vector<std::string>> with_kept_config(const train::TrainConfig& config,
                                                   const std::vector<std::string>& words) {
   if (!place_of_config(words)) return words;
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = objects::default_file_system();
   const std::string directory = train::run_directory(config);
   RETURN_IF_ERROR(fs.make_dirs(directory));
   const std::string kept = io::join_path(directory, kLaunchFile);

@@ -21,6 +21,9 @@ namespace {
 // Stands for no prompt, because an empty prompt begins a new document.
 constexpr const char* kNoPrompt = "\x01";
 
+// Tokens of an answer where --max_new_tokens is not given: as many as ostro.Model.generate makes.
+constexpr int64_t kMaxNewTokens = 256;
+
 struct Request {
   std::string checkpoint, prompt = kNoPrompt, batch, tokenizer;
   infer::SampleOptions options;
@@ -187,6 +190,7 @@ Status sample(const Context& context, const Request& request) {
 
 int sample_command(Args args) {
   Request request;
+  request.options.max_new_tokens = kMaxNewTokens;
   int64_t seed = 0;
   args.summary(
       "Continues a text, until a token that ends one or the number of tokens. The same seed gives the same "
@@ -197,8 +201,10 @@ int sample_command(Args args) {
               "instead of --prompt: each line of the file is a prompt; prints a JSON object for each");
   args.flag("--chat", &request.chat,
             "each prompt is a user's message: the model's chat template makes the prompt of it");
-  args.option("--max_new_tokens", &request.options.max_new_tokens, "N", "tokens to add at most",
-              Args::kRequired);
+  args.option(
+      "--max_new_tokens", &request.options.max_new_tokens, "N",
+      fmt::format("tokens to add at most (default {}); fewer where the model's context is full before",
+                  kMaxNewTokens));
   args.option("--temperature", &request.options.temperature, "t",
               "0: always the most likely token; 1: as the model's probabilities");
   args.option("--seed", &seed, "s", "of the random choices");

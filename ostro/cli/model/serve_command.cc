@@ -9,6 +9,7 @@
 #include "ostro/run/notice/signals.h"
 #include "ostro/serve/follow/follow.h"
 #include "ostro/serve/model_server.h"
+#include "ostro/serve/options/opened_options.h"
 #include "ostro/shell/shared/terminal.h"
 #include "ostro/shell/shared/waits.h"
 
@@ -16,8 +17,9 @@ namespace ostro::cli {
 namespace {
 
 struct ServeAsked {
-  std::string checkpoint, tokenizer, listen = "127.0.0.1:8080", api_keys, receipts, sign;
-  int64_t waiting = 64, running = 16, drain = 30, cache_pages = 0;
+  std::string checkpoint, tokenizer;
+  serve::ServeOptions options;
+  int64_t drain = 30;
   int64_t waiting_seconds = 600, running_seconds = 3600;
   double step_ms = 50, key_share = 75;
   std::vector<std::string> adapters;
@@ -49,19 +51,11 @@ class Settling {
 // Until a signal comes. A server that cannot listen, sign or keep receipts is told before a model is loaded.
 Status serve_model(const Context& context, const ServeAsked& request) {
   ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(request.adapters, "--adapter"));
-  ASSIGN_OR_RETURN(const http::Address address, http::parse_address_or_path(request.listen));
-  std::optional<serve::ApiKeys> keys;
-  if (!request.api_keys.empty()) {
-    ASSIGN_OR_RETURN(keys, serve::ApiKeys::open(context.fs, request.api_keys));
-  }
-  std::optional<bundle::SigningKey> key;
-  if (!request.sign.empty()) {
-    ASSIGN_OR_RETURN(key, bundle::SigningKey::read(context.fs, request.sign));
-  }
-  ASSIGN_OR_RETURN(auto receipts, serve::ReceiptMaker::open(context.fs, request.receipts, std::move(key)));
+  ASSIGN_OR_RETURN(const http::Address address, http::parse_address_or_path(request.options.listen));
+  ASSIGN_OR_RETURN(serve::OpenedOptions opened, serve::open_options(context.fs, request.options));
   const run::StopSignals signals;
   serve::ServerLimits limits;
-  limits.waiting = static_cast<size_t>(request.waiting);
+  limits.waiting = static_cast<size_t>(request.options.waiting);
   limits.step_seconds = request.step_ms / 1000;
   limits.share_prefixes = request.share_prefixes;
   limits.key_share = request.key_share;
@@ -70,7 +64,7 @@ Status serve_model(const Context& context, const ServeAsked& request) {
   std::unique_ptr<serve::ModelServer> server;
   {
     const Waits for_its_threads;
-    ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(keys), limits));
+    ASSIGN_OR_RETURN(server, serve::ModelServer::start(address, std::move(opened.keys), limits));
   }
   const auto load = [&]() -> Result<std::vector<std::unique_ptr<serve::ServedModel>>> {
     if (request.stream) {
@@ -78,13 +72,13 @@ Status serve_model(const Context& context, const ServeAsked& request) {
       ASSIGN_OR_RETURN(
           auto one, serve::load_streamed(context, request.checkpoint, request.tokenizer,
                                          trained::trust(request.unchecked), request.use, request.keep_bytes,
-                                         request.running, request.cache_pages));
+                                         request.options.running, request.options.cache_pages));
       out.push_back(std::move(one));
       return out;
     }
     return serve::load_with_adapters(context, request.checkpoint, request.tokenizer,
                                      trained::trust(request.unchecked), request.use, adapters,
-                                     request.running, request.cache_pages);
+                                     request.options.running, request.options.cache_pages);
   };
   ASSIGN_OR_RETURN(auto models, load());
   const serve::ModelFacts facts = models[0]->facts;
@@ -100,7 +94,7 @@ Status serve_model(const Context& context, const ServeAsked& request) {
         follower, serve::Follower::create(context.fs, request.checkpoint,
                                           {io::base_name(models[0]->checkpoint), facts.state}, serve_newest));
   }
-  RETURN_IF_ERROR(server->serve(std::move(models), std::move(receipts)));
+  RETURN_IF_ERROR(server->serve(std::move(models), std::move(opened.receipts)));
   RETURN_IF_ERROR(write_stdout(
       fmt::format("{} serves {}, state {}\n", where(address, server->port()), facts.name, facts.state)));
   // A thread of the engine may get the signal; then no wait here ends by it.
@@ -128,14 +122,15 @@ int serve_command(Args args) {
       "function of checkpoint, request and seed; a receipt (\"receipt\": true) lets anyone check it with\n"
       "ostro verify --receipt. docs/guide/serve.md has the fields of requests.");
   args.positional("MODEL", &request.checkpoint, trained::kWhereHelp);
-  args.option("--listen", &request.listen, "HOST:PORT",
+  args.option("--listen", &request.options.listen, "HOST:PORT",
               "where to listen (default 127.0.0.1:8080; port 0: one that is free), or unix:PATH; an address "
               "that other\nmachines reach needs --api_keys");
-  args.option("--api_keys", &request.api_keys, "FILE",
+  args.option("--api_keys", &request.options.api_keys, "FILE",
               "requests have to bring one of these keys; FILE has their hashes, and is read again for each");
   args.option("--tokenizer", &request.tokenizer, "T",
               "tokenizer.json, when the checkpoint is not in its run");
   args.option("--mp", &request.use.mp, "P", trained::kUseMpHelp);
+  args.option("--seq_len", &request.use.seq_len, "N", trained::kUseSeqLenHelp);
   args.option(
       "--adapter", &request.adapters, "NAME=DIR",
       "also serve the model with this adapter (LoRA), as MODEL:NAME: a directory of PEFT's, or a run "
@@ -150,13 +145,13 @@ int serve_command(Args args) {
       "--stream_weights: weights of at most so many bytes stay in memory (default: half of what is free)");
   args.flag("--unchecked", &request.unchecked, trained::kUncheckedHelp);
   args.option(
-      "--receipts", &request.receipts, "FOLDER",
+      "--receipts", &request.options.receipts, "FOLDER",
       "keep the receipts that are given in FOLDER/receipts.jsonl, each with the hash of the one before");
-  args.option("--sign", &request.sign, "KEY", "sign receipts with this private key of Ed25519 (PEM)");
-  args.option("--running", &request.running, "N",
+  args.option("--sign", &request.options.sign, "KEY", "sign receipts with this private key of Ed25519 (PEM)");
+  args.option("--running", &request.options.running, "N",
               "answers that the model makes at the same time (default 16)");
   args.option(
-      "--cache_pages", &request.cache_pages, "N",
+      "--cache_pages", &request.options.cache_pages, "N",
       "memory of keys and values, in pages of 128 positions, of all answers and of beginnings that are "
       "kept\n(default: each answer has room for a whole context)");
   args.flag("--share_prefixes", &request.share_prefixes,
@@ -168,7 +163,7 @@ int serve_command(Args args) {
   args.flag("--follow", &request.follow,
             "MODEL is a run that goes on: serve each new checkpoint. A request stays with the one that it "
             "began with");
-  args.option("--waiting", &request.waiting, "N",
+  args.option("--waiting", &request.options.waiting, "N",
               "requests that may wait for the model; more get 429 (default 64)");
   args.option("--waiting_seconds", &request.waiting_seconds, "SECONDS",
               "how long a request may wait until its first answer begins; then it gets 503 (default 600)");
@@ -180,8 +175,8 @@ int serve_command(Args args) {
               "at the end, how long requests that run may go on (default 30)");
   args.device();
   if (const auto code = args.parse()) return *code;
-  if (request.waiting < 1)
-    return report_error(invalid_argument(fmt::format("--waiting {}: use 1 or more", request.waiting)));
+  if (const Status allowed = serve::check_options(request.options); !allowed.ok())
+    return report_error(allowed.error());
   if (request.keep_bytes && (!request.stream || *request.keep_bytes < 0))
     return report_error(invalid_argument(
         fmt::format("--keep_bytes {}: use 0 or more, together with --stream_weights", *request.keep_bytes)));
@@ -193,14 +188,6 @@ int serve_command(Args args) {
   if (request.follow && !request.adapters.empty())
     return report_error(invalid_argument(
         "--adapter: is of one state of the model, and --follow serves others; leave one of them out"));
-  constexpr int64_t kMostRunning = 512;
-  if (request.running < 1 || request.running > kMostRunning)
-    return report_error(
-        invalid_argument(fmt::format("--running {}: use 1 to {}", request.running, kMostRunning)));
-  constexpr int64_t kMostPages = 1 << 24;
-  if (request.cache_pages < 0 || request.cache_pages > kMostPages)
-    return report_error(invalid_argument(
-        fmt::format("--cache_pages {}: use 1 to {}, or 0 for the default", request.cache_pages, kMostPages)));
   if (!(request.step_ms > 0))
     return report_error(invalid_argument(fmt::format("--step_ms {}: use more than 0", request.step_ms)));
   constexpr int64_t kMostDays = 30, kMostTime = kMostDays * 86'400;

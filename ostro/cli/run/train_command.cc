@@ -16,6 +16,7 @@
 #include "ostro/run/notice/notice_watch.h"
 #include "ostro/run/notice/signals.h"
 #include "ostro/run/report/meters.h"
+#include "ostro/shell/shared/profile_option.h"
 #include "ostro/shell/shared/progress.h"
 #include "ostro/shell/shared/sim_workers.h"
 #include "ostro/shell/shared/slice_sizes.h"
@@ -81,9 +82,7 @@ int train_command(Args args) {
       "data "
       "may be added");
   std::string profile_text;
-  args.option("--profile", &profile_text, "steps=FIRST:END",
-              "write a trace of the steps from FIRST to before END, counted from 0, into the run directory: "
-              "profile-FIRST-END.json, for https://ui.perfetto.dev");
+  take_profile(args, &profile_text);
   std::optional<int64_t> write_rate;
   args.option(
       "--write_rate", &write_rate, "MB/s",
@@ -153,13 +152,9 @@ int train_command(Args args) {
     std::fputs(grace.text.c_str(), stdout);
     return exit_after(told->fits.ok() ? grace.fits : told->fits);
   }
-  std::optional<train::StepRange> profile;
-  if (!profile_text.empty()) {
-    const auto range = train::parse_profile(profile_text);
-    if (!range.ok()) return report_error(range.error());
-    profile = *range;
-  }
-  return train_watched(args.context(), *config, args.typed(), profile, amend);
+  const auto profile = profile_range(profile_text);
+  if (!profile.ok()) return report_error(profile.error());
+  return train_watched(args.context(), *config, args.typed(), *profile, amend);
 }
 
 }  // namespace ostro::cli

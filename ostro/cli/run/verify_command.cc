@@ -87,7 +87,8 @@ int verify_command(Args args) {
   args.option("--receipt", &asked.receipt.path, "FILE",
               "in place of RUN: the receipt of an answer (\"receipt\" of a choice), with its opening");
   args.option("--receipts", &asked.receipt.log, "FILE",
-              "in place of RUN: the receipts.jsonl of a server; --sample draws so many of its receipts");
+              "in place of RUN: the receipts.jsonl of a server; --sample draws so many of its receipts, and\n"
+              "--checkpoint and --openings let it choose their answers again");
   args.option("--openings", &asked.receipt.openings, "FOLDER",
               "with --receipts: files of receipts with their openings, as clients saved them");
   args.option("--checkpoint", &asked.receipt.checkpoint, "K",

@@ -156,10 +156,13 @@ Status check_asked(const VerifyAsked& asked) {
   if (asked.as_bundle && !asked.model.empty())
     return refuse("--bundle and --model: a bundle has its model in it; leave out --model");
   const bool has_receipt = !asked.receipt.path.empty(), has_log = !asked.receipt.log.empty();
-  if (has_log && asked.count.has_value() == asked.receipt.checkpoint.empty())
+  if (has_log && !asked.count && !asked.receipt.checkpoint.empty())
     return refuse(
-        "--receipts: --sample N --challenge TEXT and --checkpoint K go together; without them, only chain "
-        "and signatures are checked");
+        "--checkpoint: with --receipts it goes with --sample N --challenge TEXT, which draw the receipts "
+        "whose "
+        "answers it chooses again");
+  if (has_log && !asked.count && !asked.receipt.openings.empty())
+    return refuse("--openings: goes with --sample N --challenge TEXT");
   if (has_log && asked.receipt.checkpoint.empty() &&
       !(asked.receipt.tokenizer.empty() && asked.receipt.adapters.empty()))
     return refuse("--tokenizer and --adapter: go with --checkpoint K");

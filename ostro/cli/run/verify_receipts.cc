@@ -1,4 +1,9 @@
 // ostro verify --receipt, --receipts
+#include <fmt/format.h>
+
+#include <new>
+
+#include "ostro/base/out_of_memory.h"
 #include "ostro/cli/run/verify_forms.h"
 #include "ostro/io/files/path.h"
 #include "ostro/serve/receipts/check_log.h"
@@ -14,15 +19,33 @@ Result<std::optional<bundle::PublicKey>> wanted_key(const Context& context, cons
   return std::optional(std::move(*parsed));
 }
 
-// The models at hand, opened as receipts name them.
-serve::ReceiptModels models_of(const Context& context, const VerifyAsked& asked) {
-  return serve::ReceiptModels([&](const std::string& precision) -> Result<serve::ReceiptModels::Models> {
+// The models at hand, opened as receipts name them. Error: a word of --adapter.
+Result<serve::ReceiptModels> models_of(const Context& context, const VerifyAsked& asked) {
+  ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(asked.receipt.adapters, "--adapter"));
+  const auto use_of = [](const std::string& precision, std::optional<int64_t> positions) {
     trained::UseOptions use;
     use.mp = precision;
-    ASSIGN_OR_RETURN(const auto adapters, serve::parse_adapters(asked.receipt.adapters, "--adapter"));
-    return serve::load_with_adapters(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
-                                     trained::Trust::kChain, use, adapters);
-  });
+    use.seq_len = positions;
+    use.warns = false;  // the receipt names it, not who checks it
+    return use;
+  };
+  return serve::ReceiptModels(
+      [=, &context, &asked](const std::string& precision,
+                            std::optional<int64_t> positions) -> Result<serve::ReceiptModels::Models> {
+        try {
+          return serve::load_with_adapters(context, asked.receipt.checkpoint, asked.receipt.tokenizer,
+                                           trained::Trust::kChain, use_of(precision, positions), adapters);
+        } catch (const std::bad_alloc& e) {
+          if (!positions) throw;
+          return out_of_memory_error(e).with_context(
+              fmt::format("a model with the context of the receipt, {} positions", *positions));
+        }
+      },
+      [=, &context, &asked](const std::string& precision, std::optional<int64_t> positions) {
+        return serve::programs_of(
+            context, asked.receipt.checkpoint, adapters,
+            {asked.receipt.tokenizer, trained::Trust::kChain, use_of(precision, positions)});
+      });
 }
 
 // The receipts with openings among the files of a folder. Other files are passed over, and those that cannot
@@ -61,7 +84,7 @@ Result<Verified> verify_receipt(const Context& context, const VerifyAsked& asked
     check.findings.push_back(audit::finding_of(document.error()));
     return told(check);
   }
-  serve::ReceiptModels models = models_of(context, asked);
+  ASSIGN_OR_RETURN(serve::ReceiptModels models, models_of(context, asked));
   ASSIGN_OR_RETURN(serve::ServedModel * model, models.of(document->receipt));
   ASSIGN_OR_RETURN(const serve::ReceiptCheck check, serve::check_receipt(*document, *model, key, &models));
   return told(check);
@@ -75,8 +98,9 @@ Result<Verified> verify_receipt_log(const Context& context, const VerifyAsked& a
   options.head = asked.audit.run_hash;
   ASSIGN_OR_RETURN(options.key, wanted_key(context, asked));
   ASSIGN_OR_RETURN(options.openings, openings_in(context.fs, asked.receipt.openings));
-  serve::ReceiptModels models = models_of(context, asked);
-  ASSIGN_OR_RETURN(const auto check, serve::check_log(text, asked.receipt.log, options, models));
+  ASSIGN_OR_RETURN(serve::ReceiptModels models, models_of(context, asked));
+  serve::ReceiptModels* const at_hand = asked.receipt.checkpoint.empty() ? nullptr : &models;
+  ASSIGN_OR_RETURN(const auto check, serve::check_log(text, asked.receipt.log, options, at_hand));
   return verified(asked.json ? serve::log_check_json(check) : serve::log_check_text(check),
                   exit_code(check.verdict()));
 }

@@ -4,9 +4,11 @@
 #include <cstdlib>
 
 #include "ostro/base/net/host_port.h"
+#include "ostro/base/watch/said.h"
 #include "ostro/cli/main/commands.h"
 #include "ostro/cluster/wire/addresses.h"
 #include "ostro/run/job/worker_loop.h"
+#include "ostro/shell/shared/profile_option.h"
 #include "ostro/shell/shared/train_run.h"
 
 namespace ostro::cli {
@@ -43,7 +45,7 @@ Status read_addresses(const std::string& coordinator, run::WorkerRequest& reques
 
 int worker_command(Args args) {
   run::WorkerRequest request;
-  std::string coordinator;
+  std::string coordinator, profile_text;
   int64_t wait = request.patience.count();
   args.summary(
       "One worker of a run on several processes. Launchers start it (ostro launch); it joins the coordinator "
@@ -66,11 +68,15 @@ int worker_command(Args args) {
   args.option("--slice", &request.slice, "NAME",
               "the name of its slice, a group of workers with fast links; OSTRO_SLICE by default");
   args.flag("--amend", &request.amend, "as of ostro train");
+  take_profile(args, &profile_text, "; of the worker of rank N, from 1 on: profile-FIRST-END.N.json");
   args.device();
   args.config();
   if (const char* slice = std::getenv("OSTRO_SLICE")) request.slice = slice;
   if (const char* advertise = std::getenv("OSTRO_ADVERTISE")) request.advertise = advertise;
   if (auto code = args.parse()) return *code;
+  const auto profile = profile_range(profile_text);
+  if (!profile.ok()) return report_error(profile.error());
+  keep_said();
   if (const Status sane = check(request, wait); !sane.ok()) return report_error(sane.error());
   request.patience = std::chrono::seconds(wait);
   if (const Status read = read_addresses(coordinator, request); !read.ok()) return report_error(read.error());
@@ -83,6 +89,7 @@ int worker_command(Args args) {
     ASSIGN_OR_RETURN(run::Environment environment,
                      training_environment(args.context(), engine, request.config, line));
     environment.argv = args.typed();
+    environment.profile = *profile;
     return environment;
   };
   request.on_error = report_error;

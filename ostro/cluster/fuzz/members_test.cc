@@ -38,10 +38,10 @@ class Babbler {
 
   // Anything but the word that the run is over, which the coordinator would have to believe.
   std::string message() {
-    static constexpr Kind kKinds[] = {Kind::kEndSeen, Kind::kFault, Kind::kSet,    Kind::kSet,
-                                      Kind::kGet,     Kind::kGet,   Kind::kCancel, Kind::kBeat,
-                                      Kind::kReady,   Kind::kReady, Kind::kLeave,  Kind::kBegan,
-                                      Kind::kBegan,   Kind::kHello, Kind::kProof,  Kind::kSlices};
+    static constexpr Kind kKinds[] = {Kind::kEndSeen, Kind::kFault,  Kind::kSet,   Kind::kSet,   Kind::kGet,
+                                      Kind::kGet,     Kind::kCancel, Kind::kBeat,  Kind::kReady, Kind::kReady,
+                                      Kind::kLeave,   Kind::kBegan,  Kind::kBegan, Kind::kHello, Kind::kProof,
+                                      Kind::kSlices,  Kind::kSaid};
     const Kind kind = kKinds[rng_() % std::size(kKinds)];
     Message message(kind);
     switch (kind) {
@@ -60,6 +60,7 @@ class Babbler {
         break;
       }
       case Kind::kGet: message.number(number()).number(number()).text(key()); break;
+      case Kind::kSaid: message.text(text()); break;
       default: break;
     }
     std::string bytes = message.bytes();

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ostro/io/files/atomic_file.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 
 namespace ostro::cluster {
 namespace {
@@ -21,7 +21,7 @@ Result<Journal> Journal::open(const std::string& path) {
   Journal journal;
   journal.path_ = path;
   if (path.empty()) return journal;
-  io::FileSystem& files = io::default_file_system();
+  io::FileSystem& files = objects::default_file_system();
   ASSIGN_OR_RETURN(journal.lock_, files.lock(path + ".lock", fmt::format("a coordinator, pid {}", getpid())));
   ASSIGN_OR_RETURN(const bool there, files.exists(path));
   if (!there) return journal;
@@ -41,7 +41,8 @@ Result<Journal> Journal::open(const std::string& path) {
 Status Journal::record(int64_t epoch) {
   last_epoch_ = epoch;
   if (path_.empty()) return {};
-  return io::write_file_atomically(io::default_file_system(), path_, fmt::format("{}{}\n", kStart, epoch));
+  return io::write_file_atomically(objects::default_file_system(), path_,
+                                   fmt::format("{}{}\n", kStart, epoch));
 }
 
 }  // namespace ostro::cluster

@@ -22,7 +22,7 @@
 #include "ostro/cluster/watch/overheard.h"
 #include "ostro/cluster/wire/socket.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 
 extern char** environ;
 
@@ -200,7 +200,7 @@ class Launcher {
       if (workers_.said) workers_.said(number, bytes);
       if (workers_.output_folder.empty()) return;
       if (place.output == nullptr) {
-        io::FileSystem& fs = io::default_file_system();
+        io::FileSystem& fs = objects::default_file_system();
         (void)fs.make_dirs(workers_.output_folder);  // where it fails, so does writing, which is told
         place.output = std::make_unique<KeptOutput>(
             fs, io::join_path(workers_.output_folder, fmt::format("worker-{}.log", number)));

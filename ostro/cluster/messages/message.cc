@@ -111,6 +111,40 @@ std::optional<Hello> read_hello(MessageReader& reader) {
   return hello;
 }
 
+void write_workers(const Epoch& epoch, Message& message) {
+  const size_t size = epoch.hosts.size();
+  message.number(static_cast<int64_t>(size)).number(epoch.rates.limit).number(epoch.rates.fastest);
+  for (const std::string& host : epoch.hosts) message.text(host);
+  for (size_t begin = 0, end = 0; begin < size; begin = end) {
+    const auto is_alike = [&](size_t i) {
+      return epoch.slices[i] == epoch.slices[begin] && epoch.guessed[i] == epoch.guessed[begin];
+    };
+    while (end < size && is_alike(end)) ++end;
+    message.number(static_cast<int64_t>(end - begin))
+        .text(epoch.slices[begin])
+        .number(epoch.guessed[begin] ? 1 : 0);
+  }
+}
+
+bool read_workers(MessageReader& reader, Epoch& epoch) {
+  epoch.size = reader.number();
+  epoch.rates.limit = reader.number();
+  epoch.rates.fastest = reader.number();
+  // A host takes 8 bytes at least, so a message cannot promise more of them than it could hold.
+  if (epoch.size < 0 || epoch.size > static_cast<int64_t>(kMostBytes / 8)) return false;
+  const auto size = static_cast<size_t>(epoch.size);
+  for (size_t i = 0; i < size; ++i) epoch.hosts.emplace_back(reader.text());
+  while (epoch.slices.size() < size) {
+    const int64_t count = reader.number();
+    if (count < 1 || count > static_cast<int64_t>(size - epoch.slices.size())) return false;
+    const std::string slice(reader.text());
+    const bool is_guess = reader.number() != 0;
+    epoch.slices.insert(epoch.slices.end(), static_cast<size_t>(count), slice);
+    epoch.guessed.insert(epoch.guessed.end(), static_cast<size_t>(count), is_guess);
+  }
+  return true;
+}
+
 std::string shortened(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   return std::string(text.substr(0, most - 3)) + "...";

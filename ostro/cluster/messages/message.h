@@ -27,11 +27,9 @@ enum class Kind : uint8_t {
   kChallenge = 1,  // nonce
   kWelcome,        // proof, lease in milliseconds
   kRefused,        // why
-  kEpoch,  // number, rank or -1, 1 if it is planned beside another, size, SliceRates, then each worker's
-           // host,
-           // slice and 1 if that is a guess
-  kEnd,    // number, reason
-  kReply,  // request, ErrorCode or kReplyOk, value or message
+  kEpoch,          // number, rank or -1, 1 if it is planned beside another, then what write_workers() adds
+  kEnd,            // number, reason
+  kReply,          // request, ErrorCode or kReplyOk, value or message
   // member to coordinator
   kProof,    // nonce, proof
   kHello,    // job, host, pid, slice, machine, SliceRates, epoch, rank, size, number of entries, then each
@@ -67,6 +65,7 @@ enum class Kind : uint8_t {
   // member to coordinator
   kSlices,  // number, 1 if the epoch is to end for it, 1 if other names do not count any more, SliceRates,
             // text, size, then the name of each worker's slice
+  kSaid,    // bytes that it has written to standard error
 };
 
 // Builds a message: Message(Kind::kEnd).number(3).text("gone").bytes().
@@ -111,6 +110,13 @@ std::optional<Progress> read_beat(MessageReader& reader);
 std::string hello_message(const Hello& hello);
 // Reads the fields of a kHello; nothing when they are wrong.
 std::optional<Hello> read_hello(MessageReader& reader);
+
+// Adds the size of an epoch, its rates and its workers to a kEpoch: each worker's host, then the slices in
+// runs of neighbours: how many workers, their slice, 1 if that is a guess. Every worker gets this of all, and
+// they have few slices.
+void write_workers(const Epoch& epoch, Message& message);
+// Reads what write_workers() added; false when it is wrong.
+bool read_workers(MessageReader& reader, Epoch& epoch);
 
 // The text, or its start when it has more than `most` bytes.
 std::string shortened(std::string_view text, size_t most);

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
 #include "ostro/base/text_parts.h"
+#include "ostro/cluster/slurm/sbatch_words.h"
 
 namespace ostro::cluster {
 namespace {
@@ -43,18 +45,6 @@ constexpr std::pair<std::string_view, std::string_view> kTaken[] = {
     {"--test-only", "--dry_run"},
 };
 
-// -N4, -N 4, --nodes=4 and --nodes 4 are the same option.
-bool is_option(std::string_view word, std::string_view option) {
-  if (option.starts_with("--")) return word.substr(0, word.find('=')) == option;
-  return word.starts_with(option) && !word.starts_with("--");
-}
-
-// sbatch takes --node=4 for --nodes=4.
-bool is_beginning(std::string_view word, std::string_view option) {
-  const std::string_view name = word.substr(0, word.find('='));
-  return name.starts_with("--") && name.size() < option.size() && option.starts_with(name);
-}
-
 // Lines of a shell that put the slice of this node into $slice, or end with an error.
 std::string slice_lines(const std::string& by) {
   if (by.empty()) return "";
@@ -78,21 +68,20 @@ std::string slice_lines(const std::string& by) {
 Status check_sbatch_options(const std::string& options, const std::string& command) {
   if (options.find_first_of("\r\n") != std::string::npos)
     return invalid_argument("--sbatch: has a line feed; write all options in one line");
-  std::istringstream words(options);
-  for (std::string word; words >> word;) {
-    for (const auto& [option, ours] : kTaken)
-      if (is_option(word, option))
-        return invalid_argument(fmt::format("--sbatch: {} is set by `{}` itself{}{}", word, command,
-                                            ours.empty() || command != kLaunchSlurm ? "" : "; use ",
-                                            command != kLaunchSlurm ? "" : ours));
-    for (const auto& [option, ours] : kTaken)
-      if (is_beginning(word, option))
-        return invalid_argument(
-            fmt::format("--sbatch: {} may stand for {}, which `{}` sets itself; write the option that you "
-                        "mean in full",
-                        word, option, command));
-  }
-  return {};
+  std::array<std::string_view, std::size(kTaken)> taken;
+  std::ranges::transform(kTaken, taken.begin(), [](const auto& row) { return row.first; });
+  const std::vector<SbatchUse> uses = sbatch_uses(options, taken);
+  if (uses.empty()) return {};
+  const SbatchUse& use = uses.front();
+  if (!use.in_full)
+    return invalid_argument(
+        fmt::format("--sbatch: {} may stand for {}, which `{}` sets itself; write the option that you "
+                    "mean in full",
+                    use.word, use.option, command));
+  const auto row = std::ranges::find(kTaken, use.option, [](const auto& pair) { return pair.first; });
+  const std::string_view ours = command == kLaunchSlurm ? row->second : "";
+  return invalid_argument(fmt::format("--sbatch: {} is set by `{}` itself{}{}", use.word, command,
+                                      ours.empty() ? "" : "; use ", ours));
 }
 
 std::string with_percents_doubled(const std::string& path) {
@@ -109,8 +98,13 @@ Status check_slurm_directory(const std::string& directory) {
 
 std::string slurm_environment_file(const SlurmWorker& worker) { return worker.directory + "/environment"; }
 
-std::string batch_script(const SlurmWorker& worker) {
-  const std::string output = with_percents_doubled(worker.directory) + "/%j.out";
+std::string slurm_output_pattern(const SlurmWorker& worker, const std::string& job) {
+  return fmt::format("/tmp/{}-{}.*", worker.name, job);
+}
+
+std::string batch_script(const SlurmWorker& worker, const std::string& variables) {
+  const std::string output =
+      worker.spooled ? "/dev/null" : with_percents_doubled(worker.directory) + "/%j.out";
   std::string script = "#!/bin/sh\n";
   for (const std::string& option :
        {fmt::format("--job-name={}", worker.name), std::string("--nodes=1"),
@@ -119,11 +113,18 @@ std::string batch_script(const SlurmWorker& worker) {
     script += fmt::format("#SBATCH {}\n", option);
   if (worker.grace > 0) script += fmt::format("#SBATCH --signal=TERM@{}\n", worker.grace);
   if (!worker.options.empty()) script += fmt::format("#SBATCH {}\n", worker.options);
+  const std::string step = fmt::format(
+      "exec srun ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} --kill-on-bad-exit={} "
+      "--wait=0 sh",
+      worker.workers > 1 ? 1 : 0);
+  if (!worker.spooled)
+    return script + fmt::format("{} {}\n", step, shell_word(worker.directory + "/worker.sh"));
+  // A name that no other user knows before: all may write the folder. srun gives its standard input to each
+  // worker's script.
   return script +
-         fmt::format(
-             "exec srun ${{SLURM_CPUS_PER_TASK:+--cpus-per-task=$SLURM_CPUS_PER_TASK}} --kill-on-bad-exit={} "
-             "--wait=0 sh {}\n",
-             worker.workers > 1 ? 1 : 0, shell_word(worker.directory + "/worker.sh"));
+         fmt::format("out=$(mktemp /tmp/{}-\"$SLURM_JOB_ID\".XXXXXX) || out=/dev/null\n", worker.name) +
+         fmt::format("{} -c {} >> \"$out\" 2>&1 <<'OSTRO_VARIABLES'\n{}OSTRO_VARIABLES\n", step,
+                     shell_word(slurm_worker_script(worker)), variables);
 }
 
 std::string slurm_worker_script(const SlurmWorker& worker) {
@@ -131,22 +132,31 @@ std::string slurm_worker_script(const SlurmWorker& worker) {
   for (const std::string& word : worker.words) words += " " + shell_word(word);
   if (!worker.slices.empty()) words += " --slice \"$slice\"";
   if (worker.gpu_each) words += " --device \"cuda:${SLURM_LOCALID:-0}\"";
+  constexpr std::string_view kTake =
+      "IFS= read -r coordinator; while IFS= read -r line && [ -n \"$line\" ]; do export \"$line\"; done";
+  // What may change while the job runs is read before each worker starts.
+  std::string once, each;
+  if (worker.spooled) {
+    once = fmt::format("{{ {}; }}\n", kTake);
+  } else {
+    once = fmt::format("file={}\n", shell_word(slurm_environment_file(worker)));
+    each = fmt::format(
+        "  [ -r \"$file\" ] || {{ echo \"error: $file is not there: no launcher waits for this job\" >&2; "
+        "exit 1; "
+        "}}\n"
+        "  {{ {}; }} < \"$file\"\n",
+        kTake);
+  }
   return fmt::format(
       R"(#!/bin/sh
 # One worker of a run, as a step of a job. Slurm signals this shell and the worker.
 asked=
 trap 'asked=1' TERM
-cd {folder} || exit 1
-{slice}{touch}file={file}
-threads=${{SLURM_CPUS_PER_TASK:-$(($(nproc) / {workers}))}}; [ "$threads" -ge 1 ] || threads=1
+cd {folder} || {else_folder}exit 1
+{slice}{touch}{once}threads=${{SLURM_CPUS_PER_TASK:-$(($(nproc) / {workers}))}}; [ "$threads" -ge 1 ] || threads=1
 lost=0
 while :; do
-  [ -r "$file" ] || {{ echo "error: $file is not there: no launcher waits for this job" >&2; exit 1; }}
-  {{
-    IFS= read -r coordinator
-    while IFS= read -r line && [ -n "$line" ]; do export "$line"; done
-  }} < "$file"
-  export OSTRO_THREADS="${{OSTRO_THREADS:-$threads}}"
+{each}  export OSTRO_THREADS="${{OSTRO_THREADS:-$threads}}"
   begun=$(date +%s)
   {program} worker --coordinator "$coordinator" --bind auto{words} </dev/null &
   worker=$!
@@ -160,14 +170,15 @@ while :; do
   echo "the worker ended with status $status; another takes its place" >&2
 done
 )",
-      fmt::arg("folder", shell_word(worker.folder)), fmt::arg("slice", slice_lines(worker.slices)),
+      fmt::arg("folder", shell_word(worker.folder) + (worker.any_folder ? " 2>/dev/null" : "")),
+      fmt::arg("else_folder", worker.any_folder ? "cd /tmp || " : ""), fmt::arg("once", once),
+      fmt::arg("each", each), fmt::arg("slice", slice_lines(worker.slices)),
       fmt::arg("touch", worker.touched.empty()
                             ? ""
                             : fmt::format("touch -c {} 2>/dev/null\n", shell_word(worker.touched))),
-      fmt::arg("workers", worker.workers), fmt::arg("file", shell_word(slurm_environment_file(worker))),
-      fmt::arg("program", shell_word(worker.program)), fmt::arg("words", words),
-      fmt::arg("interrupted", worker.if_interrupted), fmt::arg("left", worker.if_left),
-      fmt::arg("lost_place", worker.if_lost));
+      fmt::arg("workers", worker.workers), fmt::arg("program", shell_word(worker.program)),
+      fmt::arg("words", words), fmt::arg("interrupted", worker.if_interrupted),
+      fmt::arg("left", worker.if_left), fmt::arg("lost_place", worker.if_lost));
 }
 
 }  // namespace ostro::cluster

@@ -6,6 +6,10 @@
 // program's arguments or with Slurm. In place of a worker that was killed or lost its place, it starts
 // another, which reads that file again. A worker that fails for good ends the whole job, so that another job
 // takes its place; one that was asked to leave leaves the others on its node alone.
+//
+// Where the nodes share no folder (`spooled`), sbatch reads one script from its standard input, which has
+// both scripts and those variables: it is with Slurm then, which gives it to its user and to the cluster's
+// operators.
 #pragma once
 
 #include <array>
@@ -18,10 +22,14 @@
 namespace ostro::cluster {
 
 struct SlurmWorker {
-  std::string name;                // of the job
-  std::string folder;              // where the workers run
-  std::string program;             // ostro on the nodes
-  std::string directory;           // absolute, for the files of the job: worker.sh, environment, JOB.out
+  std::string name;         // of the job
+  std::string folder;       // where the workers run
+  bool any_folder = false;  // on a node that lacks it they run in /tmp
+  std::string program;      // ostro on the nodes
+  std::string directory;    // absolute, for the files of the job: worker.sh, environment, JOB.out
+  // Nothing of it is seen by the nodes: batch_script() has all, and what a job writes is in a file on its
+  // node.
+  bool spooled = false;
   std::vector<std::string> words;  // further arguments of `ostro worker`
   int64_t workers = 1;             // on a node
   bool gpu_each = false;           // each takes the GPU of its number on the node
@@ -47,8 +55,12 @@ std::string with_percents_doubled(const std::string& path);
 // kInvalidArgument for a directory that a script cannot name.
 Status check_slurm_directory(const std::string& directory);
 
-std::string batch_script(const SlurmWorker& worker);
+// `variables`: where `spooled`, what slurm_environment_file() would have.
+std::string batch_script(const SlurmWorker& worker, const std::string& variables = "");
 std::string slurm_worker_script(const SlurmWorker& worker);
+
+// Where `spooled`, the files on the job's node with what it writes, as a shell's pattern.
+std::string slurm_output_pattern(const SlurmWorker& worker, const std::string& job);
 
 // The file that slurm_worker_script reads: the coordinator's address and port, then lines NAME=VALUE.
 std::string slurm_environment_file(const SlurmWorker& worker);

@@ -10,10 +10,14 @@
 
 namespace ostro::cluster {
 
+std::string slurm_environment_text(const SlurmEnvironment& told, const char* const* environment) {
+  return fmt::format("{}\n{}", host_and_port(told.address, told.port),
+                     worker_variables(environment, told.secret));
+}
+
 Status write_slurm_environment(const std::string& path, const SlurmEnvironment& told,
                                const char* const* environment) {
-  return write_private_file(path, fmt::format("{}\n{}", host_and_port(told.address, told.port),
-                                              worker_variables(environment, told.secret)));
+  return write_private_file(path, slurm_environment_text(told, environment));
 }
 
 SlurmEnvironment read_slurm_environment(const std::string& path) {

@@ -1,6 +1,6 @@
-// read_slurm_environment, write_slurm_environment: the file from which the workers of Slurm's jobs learn how
-// to reach their coordinator (slurm_worker_script). It stays when a launcher is killed, and tells the next
-// one what the jobs know.
+// read_slurm_environment, write_slurm_environment, slurm_environment_text: the file from which the workers of
+// Slurm's jobs learn how to reach their coordinator (slurm_worker_script). It stays when a launcher is
+// killed, and tells the next one what the jobs know.
 #pragma once
 
 #include <string>
@@ -13,10 +13,13 @@ struct SlurmEnvironment {
   std::string address;  // of the coordinator
   int port = 0;
   std::string secret;
+  bool operator==(const SlurmEnvironment&) const = default;
 };
 
-// Replaces the file, which only its user can read: the coordinator's address and port, then lines NAME=VALUE
-// with variables of `environment` (as of `environ`) and the secret. Errors: kIo.
+// What workers read: the coordinator's address and port, then lines NAME=VALUE with variables of
+// `environment` (as of `environ`) and the secret, and an empty line.
+std::string slurm_environment_text(const SlurmEnvironment& told, const char* const* environment);
+// Replaces the file, which only its user can read, by one with that text. Errors: kIo.
 Status write_slurm_environment(const std::string& path, const SlurmEnvironment& told,
                                const char* const* environment);
 // What stands there; the port 0 and the secret "" where the file is missing, is not this user's alone, or

@@ -2,10 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
 #include <string_view>
 
+#include "ostro/cluster/slurm/sbatch_words.h"
+
 namespace ostro::cluster {
+namespace {
+
+constexpr std::string_view kExclude[] = {"--exclude", "-x"};
+
+}  // namespace
 
 bool LeftOutNodes::failed(const std::string& node, Clock::time_point now) {
   if (after_ == 0 || node.empty()) return false;
@@ -28,40 +34,22 @@ std::vector<std::string> LeftOutNodes::names(Clock::time_point now) const {
 }
 
 std::string excluded_by(const std::string& options) {
-  std::istringstream words(options);
   std::string out;
-  for (std::string word; words >> word;) {
-    if (word == "--exclude" || word == "-x")
-      words >> out;
-    else if (word.starts_with("--exclude="))
-      out = word.substr(word.find('=') + 1);
-    else if (word.starts_with("-x"))
-      out = word.substr(2);
-  }
+  for (const SbatchUse& use : sbatch_uses(options, kExclude)) out = use.value;
   return out;
 }
 
 Status check_excluded(const std::string& options) {
-  constexpr std::string_view kName = "--exclude", kQuotes = "'\"\\";
-  const auto refused = [](const std::string& word, const char* what) {
-    return invalid_argument(
-        fmt::format("--sbatch: {} {}; nodes that fail are left out beside those that it names: write "
-                    "--exclude=NODE,NODE[1-9] without quotes, or give --failures 0",
-                    word, what));
-  };
-  std::istringstream words(options);
-  for (std::string word; words >> word;) {
-    std::string plain = word;
-    std::erase_if(plain, [&](char c) { return kQuotes.find(c) != std::string_view::npos; });
-    const std::string name = plain.substr(0, plain.find('='));
-    const bool is_short = plain.starts_with("-x");
-    if (!is_short && (!name.starts_with("--ex") || !kName.starts_with(name))) continue;
-    if (!is_short && name != kName) return refused(word, "may stand for --exclude");
-    std::string list = word;
-    if (plain == "-x" || plain == kName) words >> list;
-    if (plain != word || list.find_first_of(kQuotes) != std::string::npos)
-      return refused(list, "has quotes or a backslash");
-    if (list.find('/') != std::string::npos) return refused(list, "is the path of a file");
+  for (const SbatchUse& use : sbatch_uses(options, kExclude)) {
+    const char* what = !use.in_full                               ? "may stand for --exclude"
+                       : use.has_quotes                           ? "has quotes or a backslash"
+                       : use.value.find('/') != std::string::npos ? "is the path of a file"
+                                                                  : nullptr;
+    if (what != nullptr)
+      return invalid_argument(
+          fmt::format("--sbatch: {} {}; nodes that fail are left out beside those that it names: write "
+                      "--exclude=NODE,NODE[1-9] without quotes, or give --failures 0",
+                      use.in_full ? use.text : use.word, what));
   }
   return {};
 }

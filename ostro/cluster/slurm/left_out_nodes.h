@@ -43,7 +43,7 @@ class LeftOutNodes {
 // on sbatch's command line takes the place of that in its script, so it must have them, too.
 std::string excluded_by(const std::string& options);
 
-// Checks that excluded_by finds what sbatch would leave out: kInvalidArgument, with the word of `options` and
+// Checks that excluded_by finds what sbatch would leave out: kInvalidArgument, with the option as typed and
 // the fix, for a beginning of --exclude, and for a list with quotes, a backslash or a slash (a file's path).
 Status check_excluded(const std::string& options);
 

@@ -16,9 +16,6 @@ constexpr std::chrono::seconds kJobLived{
 constexpr std::chrono::seconds kListed{30};
 constexpr const char* kUnlisted = "not listed by Slurm";
 
-bool is_alive(SlurmFate fate) { return fate == SlurmFate::kWaits || fate == SlurmFate::kRuns; }
-bool is_ending(const SlurmJob& job) { return job.state == "COMPLETING"; }
-
 }  // namespace
 
 SlurmPlaces::SlurmPlaces(const SlurmLimits& limits)
@@ -54,7 +51,7 @@ std::vector<std::string> SlurmPlaces::adopt(const std::vector<SlurmJob>& queue, 
 void SlurmPlaces::adopt_unknown(const std::vector<SlurmJob>& queue, Clock::time_point now,
                                 std::vector<std::string>& lines) {
   for (const SlurmJob& job : queue) {
-    if (!is_alive(fate_of(job.state)) || is_ending(job)) continue;
+    if (!is_alive(job) || is_ending(job)) continue;
     if (std::any_of(places_.begin(), places_.end(), [&](const Place& p) { return p.job == job.id; }))
       continue;
     const auto place = std::find_if(places_.begin(), places_.end(),
@@ -115,7 +112,7 @@ void SlurmPlaces::look_at(Place& place, const std::vector<SlurmJob>& queue, Cloc
   const SlurmFate fate = fate_of(job.state);
   // One that fails between two looks has a node also. What a requeued job names is where it was.
   if (fate != SlurmFate::kWaits && !job.nodes.empty()) place.nodes = job.nodes;
-  if (!is_alive(fate)) return ended(place, job, fate, now, lines);
+  if (!is_alive(job)) return ended(place, job, fate, now, lines);
   const bool ran = !place.state.empty() && fate_of(place.state) == SlurmFate::kRuns;
   if (fate == SlurmFate::kWaits && ran)
     lines.push_back(fmt::format("job {} was taken from {} and waits for another start ({})", job.id,

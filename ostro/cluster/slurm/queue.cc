@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -35,6 +36,13 @@ SlurmFate fate_of(std::string_view state) {
       std::find_if(std::begin(kFates), std::end(kFates), [&](const auto& f) { return f.first == state; });
   return found == std::end(kFates) ? SlurmFate::kRuns : found->second;
 }
+
+bool is_alive(const SlurmJob& job) {
+  const SlurmFate fate = fate_of(job.state);
+  return fate == SlurmFate::kWaits || fate == SlurmFate::kRuns;
+}
+
+bool is_ending(const SlurmJob& job) { return job.state == "COMPLETING"; }
 
 std::vector<SlurmJob> parse_queue(std::string_view text) {
   std::vector<SlurmJob> jobs;
@@ -85,11 +93,11 @@ SlurmQueue::SlurmQueue(std::string name, std::vector<std::string> hidden)
     : name_(std::move(name)), hidden_(std::move(hidden)) {}
 
 // An error has the words of Slurm's program alone, not those of `env`, which starts it.
-Result<std::string> SlurmQueue::run(const std::vector<std::string>& words) const {
+Result<std::string> SlurmQueue::run(const std::vector<std::string>& words, const std::string& input) const {
   std::vector<std::string> all = {"env"};
   for (const std::string& variable : hidden_) all.insert(all.end(), {"-u", variable});
   all.insert(all.end(), words.begin(), words.end());
-  auto done = run_program(all);
+  auto done = run_program(ProgramCall{all, input, std::nullopt, {}});
   if (done.ok()) return done;
   const std::string message = done.error().message();
   const size_t begin = message.find(": ");
@@ -99,11 +107,12 @@ Result<std::string> SlurmQueue::run(const std::vector<std::string>& words) const
   return io_error(message.substr(begin + 2) + (missing ? "; Slurm's programs must be on PATH" : ""));
 }
 
-Result<std::string> SlurmQueue::submit(const std::string& script, const std::string& without) const {
+Result<std::string> SlurmQueue::submit(const std::string& script, const std::string& without,
+                                       const std::string& text) const {
   std::vector<std::string> words = {"sbatch", "--parsable"};
   if (!without.empty()) words.push_back("--exclude=" + without);
-  words.push_back(script);
-  const auto said = run(words);
+  if (text.empty()) words.push_back(script);
+  const auto said = run(words, text);
   if (!said.ok()) return said.error().with_context("Slurm takes no job");
   std::string id = parse_submission(*said);
   if (id.empty()) return corrupt(fmt::format("sbatch told no number of a job: {}", *said));

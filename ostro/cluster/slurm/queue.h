@@ -28,6 +28,10 @@ enum class SlurmFate {
 
 // What a state's word means; an unknown one counts as kRuns, so that nothing is done about it.
 SlurmFate fate_of(std::string_view state);
+// Whether it waits or runs, also while it ends.
+bool is_alive(const SlurmJob& job);
+// Whether it runs, and is about to end by itself.
+bool is_ending(const SlurmJob& job);
 
 // The lines of squeue with kQueueFormat; lines of another form are passed over, such as warnings.
 inline constexpr const char* kQueueFormat = "%i|%T|%r|%N";
@@ -49,14 +53,16 @@ class SlurmQueue {
   SlurmQueue(std::string name, std::vector<std::string> hidden);
 
   // Puts a job into the queue, and returns its number. `without`: a list of nodes to which it shall not go,
-  // in the place of one in the script; "": none.
-  Result<std::string> submit(const std::string& script, const std::string& without = "") const;
+  // in the place of one in the script; "": none. `text`: the script itself, for sbatch's standard input, in
+  // the place of the file `script`; "": the file.
+  Result<std::string> submit(const std::string& script, const std::string& without = "",
+                             const std::string& text = "") const;
   // All that Slurm still knows, those that have ended a while ago included.
   Result<std::vector<SlurmJob>> jobs() const;
   Status cancel(const std::vector<std::string>& ids) const;
 
  private:
-  Result<std::string> run(const std::vector<std::string>& words) const;
+  Result<std::string> run(const std::vector<std::string>& words, const std::string& input = "") const;
 
   std::string name_;
   std::vector<std::string> hidden_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ostro/base/log.h"
+#include "ostro/cluster/slurm/end_jobs.h"
 
 namespace ostro::cluster {
 namespace {
@@ -17,8 +18,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstLook{1'000}, kLastLook{15'000};  // from one look at the queue to the next
 constexpr std::chrono::seconds kJobsEnd{10};    // from the end of the run until its jobs are cancelled
 constexpr std::chrono::seconds kQueueTold{60};  // until the next warning that the queue cannot be read
-constexpr std::chrono::seconds kGone{60};       // the longest wait for cancelled jobs to be gone
-constexpr std::chrono::seconds kAgain{5};       // until they are cancelled once more
 
 class Jobs {
  public:
@@ -59,7 +58,7 @@ class Jobs {
     const std::vector<std::string> left_out = places_.left_out(Clock::now());
     std::string without = fmt::format("{}", fmt::join(left_out, ","));
     if (!without.empty() && !run_.excluded.empty()) without = run_.excluded + "," + without;
-    ASSIGN_OR_RETURN(const std::string id, run_.queue->submit(run_.script, without));
+    ASSIGN_OR_RETURN(const std::string id, run_.queue->submit(run_.script, without, run_.script_text));
     places_.submitted(place, id, left_out);
     return {};
   }
@@ -144,32 +143,13 @@ class Jobs {
     if (const Status done = run_.queue->cancel(ids); !done.ok()) log_warning(done.error().message());
   }
 
-  // Cancels those that this object does not know, too (sbatch may have been interrupted), and those that the
-  // queue does not list. Waits until the listed ones are gone.
+  // Also those that this object does not know (sbatch may have been interrupted).
   void cancel_all() {
-    std::vector<std::string> own = places_.alive();
     std::vector<std::string> left;
-    std::optional<Clock::time_point> cancelled;
-    for (const auto begun = Clock::now(); Clock::now() - begun < kGone;) {
-      const auto queue = run_.queue->jobs();
-      std::vector<std::string> ids = own;
-      left = own;
-      if (queue.ok()) {
-        left.clear();
-        for (const SlurmJob& job : *queue) {
-          std::erase(ids, job.id);
-          const SlurmFate fate = fate_of(job.state);
-          if (fate != SlurmFate::kWaits && fate != SlurmFate::kRuns) continue;
-          left.push_back(job.id);
-          if (job.state != "COMPLETING") ids.push_back(job.id);
-        }
-        own.clear();
-      }
-      if (!cancelled || Clock::now() - *cancelled >= kAgain) cancel(ids), cancelled = Clock::now();
-      if (left.empty()) return;
-      std::this_thread::sleep_for(kFirstLook / 2);
-    }
-    log_warning(fmt::format("jobs are in Slurm's queue still, and were cancelled: {}", fmt::join(left, " ")));
+    for (const SlurmJob& job : cancel_slurm_jobs(*run_.queue, places_.alive())) left.push_back(job.id);
+    if (!left.empty())
+      log_warning(
+          fmt::format("jobs are in Slurm's queue still, and were cancelled: {}", fmt::join(left, " ")));
   }
 
   const SlurmRun& run_;

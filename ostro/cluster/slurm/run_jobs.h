@@ -16,8 +16,9 @@ namespace ostro::cluster {
 struct SlurmRun {
   SlurmLimits limits;
   const SlurmQueue* queue = nullptr;
-  std::string script;    // that sbatch takes
-  std::string excluded;  // nodes that the script leaves out itself, as sbatch takes them; may be ""
+  std::string script;       // the file that sbatch takes
+  std::string script_text;  // what it gets on standard input in its place; "": nothing
+  std::string excluded;     // nodes that the script leaves out itself, as sbatch takes them; may be ""
   std::function<std::string(const std::string&)> last_words;  // what a job wrote last; may be ""
   int if_interrupted = 75;                                    // the status of a run that was stopped
   std::function<void()> look;                                 // called about 20 times a second

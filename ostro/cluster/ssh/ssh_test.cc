@@ -100,6 +100,7 @@ TEST_CASE("a worker has the secret, its words, the addresses of the connection, 
                                      "OSTRO_LINES=a\nb",
                                      "OSTRO_ADVERTISE=gate:40000",
                                      "OSTRO_SLICE=west",
+                                     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/v2/task",
                                      "OSTRO_JOB_SECRET=of another job",
                                      nullptr};
   remote.input = worker_variables(environment, "s3cret");

@@ -7,7 +7,7 @@
 
 #include "ostro/base/log.h"
 #include "ostro/cluster/watch/cluster_file.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 
 namespace ostro::cluster {
 namespace {
@@ -50,14 +50,14 @@ void Recorder::run() {
   }
   lock.unlock();
   write();
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = objects::default_file_system();
   if (fs.is_object_store(path_)) (void)fs.sync_dir(path_);  // that it has ended
 }
 
 void Recorder::write() {
   JobState state = watch_.state();
   if (mesh_ && state.goes_on) state.mesh = mesh_(state.size());
-  const Status written = write_cluster_file(io::default_file_system(), path_, state);
+  const Status written = write_cluster_file(objects::default_file_system(), path_, state);
   if (!written.ok() && !std::exchange(failed_, true))
     log_warning(fmt::format("no ostro status of this run: {}", written.error().message()));
   if (written.ok()) failed_ = false;

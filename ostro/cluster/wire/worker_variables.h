@@ -10,8 +10,9 @@ namespace ostro::cluster {
 inline constexpr std::string_view kSecretVariable = "OSTRO_JOB_SECRET";
 
 // Lines NAME=VALUE and an empty one: of the environment (as of `environ`) the variables OSTRO_* and AWS_*,
-// but not OSTRO_ADVERTISE and OSTRO_SLICE, which say where this machine is, nor values that have line feeds;
-// and the job's secret, if there is one.
+// but not OSTRO_ADVERTISE and OSTRO_SLICE, which say where this machine is, nor AWS_CONTAINER_*, which name a
+// server that gives keys to this task alone, nor values that have line feeds; and the job's secret, if there
+// is one.
 std::string worker_variables(const char* const* environment, const std::string& secret = "");
 
 }  // namespace ostro::cluster

@@ -73,10 +73,8 @@ Result<bool> is_base(const hf::LoraFiles& files, const trained::LoadedModel& bas
   return false;
 }
 
-}  // namespace
-
-Result<PeftModel> peft_model(const hf::LoraFiles& files, const trained::LoadedModel& base,
-                             const train::TrainConfig& config, train::ModelUse use) {
+// How the family of the base names its weights.
+Result<std::vector<hf::WeightPart>> weights_of(const hf::LoraFiles& files, const trained::LoadedModel& base) {
   const std::string& where = base.parameters.path;
   if (train::lora_spec(base.config.adapter))
     return invalid_argument(fmt::format("{}: has an adapter; name the base of {}", where, files.path));
@@ -85,16 +83,32 @@ Result<PeftModel> peft_model(const hf::LoraFiles& files, const trained::LoadedMo
   if (decoder == nullptr)
     return unsupported(
         fmt::format("{}: model.type {} is no decoder", where, base.config.model_options().type()));
-  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, hf::family_weights(*decoder));
+  return hf::family_weights(*decoder);
+}
+
+}  // namespace
+
+Result<PeftModel> described_peft(const hf::LoraFiles& files, const trained::LoadedModel& base,
+                                 const train::TrainConfig& config, train::ModelUse use) {
+  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, weights_of(files, base));
   ASSIGN_OR_RETURN(std::vector<std::string> targets, targets_of(base, files, config, weights));
   ASSIGN_OR_RETURN(train::TrainConfig with, config_of(base, files, config, std::move(targets)));
   models::ModelFunctions model = train::run_model(with, base.tokenizer->vocab_size(), use);
   if (const Status found = train::check_run_model(with, model); !found.ok())
     return found.error().with_context(files.path);
+  return PeftModel{std::move(with), std::move(model), {}};
+}
+
+Result<PeftModel> peft_model(const hf::LoraFiles& files, const trained::LoadedModel& base,
+                             const train::TrainConfig& config, train::ModelUse use) {
+  const std::string& where = base.parameters.path;
+  ASSIGN_OR_RETURN(PeftModel out, described_peft(files, base, config, use));
+  ASSIGN_OR_RETURN(const std::vector<hf::WeightPart> weights, weights_of(files, base));
+  const models::ModelFunctions& model = out.functions;
   std::vector<runtime::Buffer> values = held_values(base, model);
   if (const std::string hash = files.base_hash.empty() ? "" : hf::parameters_hash(model.paths, values);
       files.base_hash != hash) {
-    ASSIGN_OR_RETURN(const bool is_same, is_base(files, base, with));
+    ASSIGN_OR_RETURN(const bool is_same, is_base(files, base, out.config));
     if (!is_same)
       return invalid_argument(fmt::format(
           "{} is of a base whose parameters have the SHA-256 {}, but those of {} have {}: it is an adapter "
@@ -104,7 +118,8 @@ Result<PeftModel> peft_model(const hf::LoraFiles& files, const trained::LoadedMo
   RETURN_IF_ERROR(hf::take_lora(files, weights,
                                 hf::lora_modules(weights, model.matrices, model.paths, model.shapes),
                                 model.paths, values));
-  return PeftModel{std::move(with), std::move(model), std::move(values)};
+  out.values = std::move(values);
+  return out;
 }
 
 }  // namespace ostro::convert

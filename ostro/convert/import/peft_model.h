@@ -1,4 +1,4 @@
-// peft_model: a model with an adapter in PEFT's format, in memory.
+// peft_model, described_peft: a model with an adapter in PEFT's format, in memory.
 #pragma once
 
 #include <string>
@@ -22,5 +22,10 @@ struct PeftModel {
 Result<PeftModel> peft_model(const hf::LoraFiles& files, const trained::LoadedModel& base,
                              const train::TrainConfig& config,
                              train::ModelUse use = train::ModelUse::kTraining);
+
+// The same without values, of a base without them (trained::describe_model): what the adapter's weights and
+// those of the base say is not checked.
+Result<PeftModel> described_peft(const hf::LoraFiles& files, const trained::LoadedModel& base,
+                                 const train::TrainConfig& config, train::ModelUse use);
 
 }  // namespace ostro::convert

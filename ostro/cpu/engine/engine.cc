@@ -15,6 +15,7 @@
 #include "ostro/compile/plan/plan.h"
 #include "ostro/cpu/engine/engine_cc.h"
 #include "ostro/cpu/plan/runner.h"
+#include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/flights.h"
 #include "ostro/ir/rules/verify.h"
 #include "ostro/machine/affinity.h"
@@ -122,6 +123,10 @@ class CpuEngine final : public runtime::Engine, private runtime::Inspector {
         generates_(compiler_ != nullptr) {}
 
   const runtime::EngineInfo& info() const override { return info_; }
+  int64_t panel_columns(ir::DType d) const override {
+    const bool is_float = d == ir::DType::f32 || d == ir::DType::bf16;
+    return is_float ? kernels::panel_columns(gemm_type(d), isa_) : 0;
+  }
   runtime::Inspector* inspector() override { return this; }
 
   Result<std::unique_ptr<runtime::Executable>> compile(const ir::Program& program,

@@ -4,14 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <mutex>
 
-#include "ostro/base/parallel.h"
-#include "ostro/cuda/text/arguments_host.h"
 #include "ostro/cuda/text/device_text.h"
 #include "ostro/numerics/bf16.h"
-#include "ostro/numerics/fp_env.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/numerics/sums.h"
 
@@ -23,18 +18,7 @@ constexpr const char* kOperations[] = {"f32 add",          "f32 mul",  "f32 div"
                                        "f32 to bf16 (N1)", "exp (N3)", "log (N3)", "sigmoid", "tanh",
                                        "E of N9"};
 static_assert(std::size(kOperations) == args::BITS_OPS);
-constexpr int64_t kBatch = int64_t{1} << 24;  // cases that are on the device at a time
-constexpr int64_t kPart = int64_t{1} << 16;   // cases that a thread compares at a time
 constexpr int64_t kAtStart = 1 << 12;
-constexpr int64_t kProduct = 16 * 8;  // outputs of a product of a warp
-
-uint32_t mixed(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
 
 struct Operands {
   uint32_t x, y, z;
@@ -42,7 +26,7 @@ struct Operands {
 
 // As draw_operands of bits.cu.
 Operands draw_operands(uint32_t c, int near) {
-  const uint32_t a = mixed(3 * c), b = mixed(3 * c + 1), d = mixed(3 * c + 2);
+  const uint32_t a = mixed_bits(3 * c), b = mixed_bits(3 * c + 1), d = mixed_bits(3 * c + 2);
   if (near == 0) return {a, b, d};
   const int wanted = static_cast<int>(d >> 8 & 7) - 4, e = static_cast<int>(a >> 23 & 127) + 1;
   const int other = std::clamp(near == 1 ? 128 + wanted - e : e + 126 + wanted, 0, 254);
@@ -50,12 +34,12 @@ Operands draw_operands(uint32_t c, int near) {
   const uint32_t y_bits = (d & 64) != 0 ? 0x7fffffu : b & 0x7fffffu;
   return {(a & 0x80000000u) | static_cast<uint32_t>(e) << 23 | x_bits,
           (b & 0x80000000u) | static_cast<uint32_t>(other) << 23 | y_bits,
-          (d & 0x80000000u) | (d >> 16 & 3) << 23 | (mixed(d) & 0x7fffffu)};
+          (d & 0x80000000u) | (d >> 16 & 3) << 23 | (mixed_bits(d) & 0x7fffffu)};
 }
 
 float f32_of(uint32_t bits) { return std::bit_cast<float>(bits); }
 
-float host_result(int64_t op, uint32_t c) {
+float elementary_of(int64_t op, uint32_t c) {
   const Operands o = draw_operands(c, c % 4 < 2 ? 0 : op == args::BITS_DIV ? 2 : 1);
   const float x = f32_of(o.x), y = f32_of(o.y), z = f32_of(o.z), u = f32_of(c);
   switch (op) {
@@ -73,16 +57,19 @@ float host_result(int64_t op, uint32_t c) {
   }
 }
 
-float host_sum(const args::BitsArgs& a, int64_t block) {
-  return numerics::striped_sum<float>(64, [&](int64_t i) {
-    const auto c = static_cast<uint32_t>(a.first + static_cast<uint64_t>(block * 64 + i) * a.step);
-    return f32_of((draw_operands(c, 1).x & 0x80ffffffu) | 0x3e000000u);
-  });
+uint32_t host_result(const args::BitsArgs& a, int64_t i) {
+  return std::bit_cast<uint32_t>(elementary_of(a.op, number_of(a, i)));
+}
+
+uint32_t host_sum(const args::BitsArgs& a, int64_t block) {
+  return std::bit_cast<uint32_t>(numerics::striped_sum<float>(64, [&](int64_t i) {
+    return f32_of((draw_operands(number_of(a, block * 64 + i), 1).x & 0x80ffffffu) | 0x3e000000u);
+  }));
 }
 
 // As sum_integers of bits.cu: output `at` of the product of a block.
 uint32_t host_integers_at(uint32_t c, uint32_t side, uint32_t i, uint32_t w) {
-  const uint32_t x = mixed((c * 2 + side) * 128 + i * 8 + w);
+  const uint32_t x = mixed_bits((c * 2 + side) * 128 + i * 8 + w);
   return x % 4 == 0 ? ((x & 16) != 0 ? 0x7f7f7f7fu : 0x81818181u) : x;
 }
 int32_t sum_of_four(uint32_t x, uint32_t y) {
@@ -92,94 +79,41 @@ int32_t sum_of_four(uint32_t x, uint32_t y) {
   return sum;
 }
 uint32_t host_product(const args::BitsArgs& a, int64_t number) {
-  const auto c = static_cast<uint32_t>(a.first + static_cast<uint64_t>(number / kProduct) * a.step);
-  const auto i = static_cast<uint32_t>(number % kProduct / 8), j = static_cast<uint32_t>(number % 8);
+  const uint32_t c = number_of(a, number / kProductBits);
+  const auto i = static_cast<uint32_t>(number % kProductBits / 8), j = static_cast<uint32_t>(number % 8);
   int32_t sum = (1 << 20) + sum_of_four(host_integers_at(c, 0, i, 0), host_integers_at(c, 1, j, 7));
   for (uint32_t w = 0; w < 8; ++w)
     sum += sum_of_four(host_integers_at(c, 0, i, w), host_integers_at(c, 1, j, w));
   return static_cast<uint32_t>(sum);
 }
 
-// A NaN is a NaN: no clause promises its payload (numerics.md, N0).
-bool is_same(uint32_t device, uint32_t host) {
-  return device == host || (std::isnan(f32_of(host)) && std::isnan(f32_of(device)));
-}
-
-// Counts what differs among the results of one launch.
-template <typename HostResult>
-Status compare(std::span<const uint32_t> got, int64_t before, int threads, const HostResult& host,
-               BitsCompared& out) {
-  std::mutex mutex;
-  const auto n = static_cast<int64_t>(got.size());
-  return parallel_for((n + kPart - 1) / kPart, threads, [&](int64_t part) -> Status {
-    const numerics::HostArithmetic environment;
-    int64_t differ = 0, first = -1;
-    for (int64_t i = part * kPart; i < std::min(n, (part + 1) * kPart); ++i)
-      if (!is_same(got[static_cast<size_t>(i)], host(i))) {
-        if (differ++ == 0) first = i;
-      }
-    if (differ == 0) return Status();
-    const std::lock_guard lock(mutex);
-    out.differ += differ;
-    if (out.first.empty())
-      out.first = fmt::format("case {}: {:#010x}, not {:#010x}", before + first,
-                              got[static_cast<size_t>(first)], host(first));
-    return Status();
-  });
-}
-
-std::span<const std::byte> bytes_of(const args::BitsArgs& a) { return std::as_bytes(std::span(&a, 1)); }
-
 }  // namespace
 
-Result<std::vector<BitsCompared>> compare_bits(Device& device, int64_t cases, int threads) {
+Result<std::vector<BitsCompared>> compare_bits(gpu::Device& device, int64_t cases, int threads) {
   ASSIGN_OR_RETURN(const auto code, device.load(kText, device_file_text(kText)));
-  ASSIGN_OR_RETURN(const Kernel elementary, code->kernel("compare_bits"));
-  ASSIGN_OR_RETURN(const Kernel sums, code->kernel("sum_stripes"));
-  ASSIGN_OR_RETURN(const Kernel integers, code->kernel("sum_integers"));
-  const int64_t batch = std::max(kProduct, std::min(cases, kBatch));
-  ASSIGN_OR_RETURN(const auto block, device.memory().allocate(4 * batch));
-  std::vector<uint32_t> got(static_cast<size_t>(batch));
+  ASSIGN_OR_RETURN(const gpu::Kernel elementary, code->kernel("compare_bits"));
+  ASSIGN_OR_RETURN(const gpu::Kernel sums, code->kernel("sum_stripes"));
+  ASSIGN_OR_RETURN(const gpu::Kernel integers, code->kernel("sum_integers"));
+  const int64_t some = std::min(cases, kMostBits);
   args::BitsArgs a = {};
-  a.to = device.address(*block).at;
   // Odd, so that 2^32 cases are all numbers.
   a.step = static_cast<uint64_t>((int64_t{1} << 32) / cases) | 1;
   std::vector<BitsCompared> out;
-  // Compares `all` cases of one operation: result i of a launch with host(i). shape(n) makes n of them.
-  const auto compare_all = [&](const std::string& name, int64_t all, Kernel kernel, const auto& shape,
-                               const auto& host) -> Status {
-    BitsCompared& row = out.emplace_back(BitsCompared{.name = name, .cases = all});
-    for (int64_t at = 0; at < all; at += batch) {
-      const int64_t n = std::min(batch, all - at);
-      a.first = static_cast<uint64_t>(at) * a.step;
-      a.count = n;
-      RETURN_IF_ERROR(device.launch(kernel, shape(n), bytes_of(a), "the check of " + name));
-      const std::span<uint32_t> results = std::span(got).first(static_cast<size_t>(n));
-      RETURN_IF_ERROR(device.memory().read(*block, 0, std::as_writable_bytes(results)));
-      RETURN_IF_ERROR(compare(results, at, threads, host, row));
-    }
+  const auto compare = [&](const BitsCheck& check, int64_t all) -> Status {
+    ASSIGN_OR_RETURN(BitsCompared row, compare_results(device, check, a, all, threads));
+    out.push_back(std::move(row));
     return Status();
   };
   for (a.op = 0; a.op < args::BITS_OPS; ++a.op)
-    RETURN_IF_ERROR(compare_all(
-        kOperations[a.op], cases, elementary,
-        [](int64_t n) { return LaunchShape{.x = (n + 127) / 128, .threads = 128}; },
-        [&](int64_t i) {
-          return std::bit_cast<uint32_t>(
-              host_result(a.op, static_cast<uint32_t>(a.first + static_cast<uint64_t>(i) * a.step)));
-        }));
-  RETURN_IF_ERROR(compare_all(
-      "sum of 64 lanes (N4)", std::max<int64_t>(1, std::min(cases, kBatch) / 64), sums,
-      [](int64_t n) { return LaunchShape{.x = n, .threads = 64}; },
-      [&](int64_t i) { return std::bit_cast<uint32_t>(host_sum(a, i)); }));
-  RETURN_IF_ERROR(compare_all(
-      "integer products (N20)", batch / kProduct * kProduct, integers,
-      [](int64_t n) { return LaunchShape{.x = n / kProduct, .threads = 32}; },
-      [&](int64_t i) { return host_product(a, i); }));
+    RETURN_IF_ERROR(compare({kOperations[a.op], elementary, 128, 128, 1, host_result}, cases));
+  RETURN_IF_ERROR(
+      compare({"sum of 64 lanes (N4)", sums, 64, 1, 1, host_sum}, std::max<int64_t>(1, some / 64)));
+  RETURN_IF_ERROR(compare({"integer products (N20)", integers, 32, kProductBits, kProductBits, host_product},
+                          std::max(kProductBits, some / kProductBits * kProductBits)));
   return out;
 }
 
-Status admit(Device& device) {
+Status admit(gpu::Device& device) {
   ASSIGN_OR_RETURN(const std::vector<BitsCompared> rows, compare_bits(device, kAtStart, 1));
   for (const BitsCompared& row : rows)
     if (row.differ > 0)

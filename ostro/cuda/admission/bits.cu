@@ -1,12 +1,5 @@
+#include "admission/mixed.cuh"
 // The elementary arithmetic of the numerics, case by case, for comparison with the host (admission.cc has the same operands).
-
-DEVICE u32 mixed(u32 x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
 
 // Two operands of case c whose product (near 1) or quotient (near 2) is within some exponents of 2^-126, or any two (near 0).
 DEVICE void draw_operands(u32 c, int near, u32* x, u32* y, u32* z) {

@@ -1,17 +1,10 @@
+#include "admission/mixed.cuh"
 #include "products/tensor_rule.cuh"
 // Single steps by the rule of tensor cores (N23), for comparison with the host (tensor_rule.cc has the same operands).
 
-DEVICE u32 tensor_mixed(u32 x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
-
 // Number k of row i of an operand of product c, bf16: ordinary ones, of wide exponents, tiny and denormal, or any bits.
 DEVICE u32 tensor_operand(u32 c, u32 side, u32 i, u32 k) {
-  const u32 x = tensor_mixed((c * 2 + side) * 256 + i * 16 + k), kind = c % 4;
+  const u32 x = mixed((c * 2 + side) * 256 + i * 16 + k), kind = c % 4;
   if (x >> 28 == 0) return x & 0x8000u;
   if (kind == 3) return x >> 29 == 1 ? x & 0xffffu : x & 0xbfffu;
   const u32 low = kind == 0 ? 122 : kind == 1 ? 97 : 46, span = kind == 0 ? 8 : kind == 1 ? 61 : 24;
@@ -19,7 +12,7 @@ DEVICE u32 tensor_operand(u32 c, u32 side, u32 i, u32 k) {
 }
 // What output `at` of product c begins with.
 DEVICE u32 tensor_start(u32 c, u32 at) {
-  const u32 x = tensor_mixed(c * 128 + at + 0x5eed5eedu), kind = c % 4;
+  const u32 x = mixed(c * 128 + at + 0x5eed5eedu), kind = c % 4;
   if (x % 4 == 0) return 0;
   const u32 low = kind == 0 ? 118 : kind == 1 ? 67 : 0, span = kind == 0 ? 16 : kind == 1 ? 120 : 8;
   return kind == 3 ? x : (x & 0x807fffffu) | (low + (x >> 8 & 0xff) % span) << 23;

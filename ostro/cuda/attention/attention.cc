@@ -1,4 +1,4 @@
-#include "ostro/cuda/device/fast_routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 
 #include <algorithm>
 
@@ -122,7 +122,8 @@ const TileShapes* tiles_for(const StepCall& call, const args::AttentionArgs& a, 
 // One block a row of queries or keys.
 Status launch_rows(const StepCall& call, const char* kernel, int64_t heads, int64_t rows,
                    const args::AttentionArgs& a) {
-  return call.launch(kAttention, kernel, LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128}, a);
+  return call.launch(kAttention, kernel,
+                     gpu::LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128}, a);
 }
 
 // A kernel: its text and its name, both without what the shapes and the dtype add.
@@ -142,11 +143,11 @@ Status launch_tiles(const StepCall& call, const TiledKernel& kernel, int64_t wid
   const char* const dtype = a.q.type == args::TYPE_BF16 ? "bf16" : "f32";
   return call.launch(fmt::format("attention/tiled_{}_{}.cu", kernel.text, wide).c_str(),
                      fmt::format("{}_{}_{}", kernel.name, wide, dtype).c_str(),
-                     LaunchShape{.x = heads,
-                                 .y = (rows + kernel.shape.rows - 1) / kernel.shape.rows,
-                                 .z = a.batch,
-                                 .threads = static_cast<int>(kernel.shape.threads),
-                                 .shared_bytes = kernel.shared_bytes},
+                     gpu::LaunchShape{.x = heads,
+                                      .y = (rows + kernel.shape.rows - 1) / kernel.shape.rows,
+                                      .z = a.batch,
+                                      .threads = static_cast<int>(kernel.shape.threads),
+                                      .shared_bytes = kernel.shared_bytes},
                      a);
 }
 
@@ -166,7 +167,8 @@ Result<args::SlicedPlace> sliced_rows(const StepCall& call, Places& places, cons
   ASSIGN_OR_RETURN(s.to.scales, call.scratch(places.next(), std::max<int64_t>(4, count * 4)));
   if (count > 0)
     RETURN_IF_ERROR(call.launch(kSliced, "attention_slices",
-                                LaunchShape{.x = s.rows, .y = s.heads, .z = a.batch, .threads = 128}, s));
+                                gpu::LaunchShape{.x = s.rows, .y = s.heads, .z = a.batch, .threads = 128},
+                                s));
   return s.to;
 }
 
@@ -180,7 +182,8 @@ Status slice_operands(const StepCall& call, Places& places, args::AttentionArgs&
 // Products of integers (N21): one block a row, whatever the sizes.
 Status launch_sliced(const StepCall& call, const char* kernel, int64_t heads, int64_t rows,
                      const args::AttentionArgs& a) {
-  return call.launch(kSliced, kernel, LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128}, a);
+  return call.launch(kSliced, kernel, gpu::LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128},
+                     a);
 }
 
 }  // namespace
@@ -227,7 +230,7 @@ Status run_attention_grad(const StepCall& call) {
   ASSIGN_OR_RETURN(a.delta.at,
                    call.scratch(places.next(), std::max<int64_t>(4, a.batch * a.pos * heads * 4)));
   RETURN_IF_ERROR(call.launch(kAttention, "attention_delta",
-                              LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
+                              gpu::LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
   const TileShapes* tiles = of_integers(call) ? nullptr : tiles_for(call, a, axes.head_dim);
   if (of_integers(call)) {
     RETURN_IF_ERROR(slice_operands(call, places, a));

@@ -1,9 +1,8 @@
 #include "attention/masks.cuh"
+#include "attention/rows.cuh"
 // Attention and its gradient (N9). A block of 128 threads takes one row: of queries forwards and for dq, of keys for dk and
 // dv. Thread j makes the score of the j-th key (or query) of a piece of 128; then the chains over the piece go on, each in
 // one thread, an element of head_dim or the sum of exponentials.
-
-enum { PIECE = 128, MOST_HEAD_DIM = 1024, MOST_DIMS = MOST_HEAD_DIM / PIECE };
 
 // The dot over head_dim of one query row and one key row.
 DEVICE float attention_dot(const AttentionArgs& a, const AttentionPlace& x, i64 x_at, const AttentionPlace& y, i64 y_at) {
@@ -11,15 +10,6 @@ DEVICE float attention_dot(const AttentionArgs& a, const AttentionPlace& x, i64 
   Chain c = {0, 0, 0, 0};
   for (i64 d = 0; d < a.head_dim; ++d) chain_add(c, narrow, attention_element(x, x_at, d), attention_element(y, y_at, d));
   return chain_end(c, narrow);
-}
-
-// The score after the soft cap; t is the cap's tanh.
-DEVICE float attention_score(const AttentionArgs& a, i64 q_at, i64 k_at, float& t) {
-  const float s = attention_dot(a, a.q, q_at, a.k, k_at);
-  t = 0;
-  if (!(a.soft_cap > 0)) return s;
-  t = tanh32((s * a.scale) / a.soft_cap);
-  return a.soft_cap * t;
 }
 
 BLOCK_KERNEL(attention, AttentionArgs) {
@@ -37,7 +27,7 @@ BLOCK_KERNEL(attention, AttentionArgs) {
     if (THREAD < keys) {
       float t;
       seen[THREAD] = attends(a, b, origin, i, begin + THREAD);
-      score[THREAD] = attention_score(a, q_at, place_of(a.k, b, h, begin + THREAD), t);
+      score[THREAD] = capped_score(a, attention_dot(a, a.q, q_at, a.k, place_of(a.k, b, h, begin + THREAD)), t);
     }
     BARRIER();
     float top = m;
@@ -63,14 +53,7 @@ BLOCK_KERNEL(attention, AttentionArgs) {
     m = top;
     BARRIER();
   }
-  const float r = l == 0.0f ? 0.0f : 1.0f / l;  // a row without keys gives +0
-  if (THREAD == 0) {
-    AT(float, a.m.at)[place_of(a.m, b, h, i)] = m + 0.0f;
-    AT(float, a.r.at)[place_of(a.r, b, h, i)] = r;
-  }
-  const i64 to = place_of(a.out, b, h, i);
-  for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n)
-    store_float(a.out.at, a.out.type, to + (THREAD + n * PIECE) * a.out.dim, (acc[n] + 0.0f) * r);
+  end_row(a, b, h, i, m, l, acc);
 }
 
 // delta: one block of 64 threads a query row.
@@ -89,11 +72,10 @@ DEVICE void attention_slopes(const AttentionArgs& a, i64 b, i64 h, i64 origin, i
   p = 0, ds = 0;
   if (!attends(a, b, origin, i, j)) return;
   float t;
-  const float s = attention_score(a, place_of(a.q, b, h, i), place_of(a.k, b, h, j), t);
-  p = exp2_block(s, AT(const float, a.m.at)[place_of(a.m, b, h, i)], a.kappa) * AT(const float, a.r.at)[place_of(a.r, b, h, i)];
+  const float s = capped_score(a, attention_dot(a, a.q, place_of(a.q, b, h, i), a.k, place_of(a.k, b, h, j)), t);
+  p = probability_of(a, b, h, i, s);
   const float dp = attention_dot(a, a.dout, place_of(a.dout, b, h, i), a.v, place_of(a.v, b, h, j));
-  ds = p * (dp - AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h]);
-  if (a.soft_cap > 0) ds = ds * (1.0f - t * t);
+  ds = slope_of(a, b, h, i, p, dp, t);
   if (a.q.type == TYPE_BF16) p = round_bf16(p), ds = round_bf16(ds);
 }
 
@@ -159,11 +141,7 @@ BLOCK_KERNEL(attention_dkv, AttentionArgs) {
       dv_leaf[leaf] = dv.c;
       begin = end;
     }
-    if (d >= a.head_dim) continue;
-    const i64 count = a.leaves;
-    const float dk = join_leaves(dk_leaf, count, 1, &count), dv = join_leaves(dv_leaf, count, 1, &count);
-    store_float(a.dk.at, a.dk.type, place_of(a.dk, b, kv * a.group, j) + d * a.dk.dim, (a.partial ? dk : dk * a.scale) + 0.0f);
-    store_float(a.dv.at, a.dv.type, place_of(a.dv, b, kv * a.group, j) + d * a.dv.dim, dv + 0.0f);
+    if (d < a.head_dim) end_key(a, b, kv, j, d, dk_leaf, dv_leaf);
   }
 }
 
@@ -178,8 +156,7 @@ KERNEL(attention_dsink, AttentionArgs) {
     float sum = 0;
     for (i64 b = 0; b < a.batch; ++b)
       for (i64 i = begin; i < end; ++i) {
-        const float p = exp2_block(first_maximum(a, h), AT(const float, a.m.at)[place_of(a.m, b, h, i)], a.kappa) *
-                        AT(const float, a.r.at)[place_of(a.r, b, h, i)];
+        const float p = probability_of(a, b, h, i, first_maximum(a, h));
         sum = sum + neg32(p * AT(const float, a.delta.at)[(b * a.pos + i) * heads + h]);
       }
     leaf_sum[leaf] = sum;

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ostro/cuda/device/fast_routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 #include "ostro/ir/program/attention_limits.h"
 #include "ostro/numerics/functions.h"
 #include "ostro/runtime/pages.h"
@@ -100,7 +100,8 @@ Status run_paged_attention(const StepCall& call) {
   a.soft_cap = static_cast<float>(attrs.f64("soft_cap", 0.0));
   a.kappa = a.soft_cap > 0 ? numerics::kLog2e : numerics::attention_kappa(a.scale);
   return call.launch(kPaged, attrs.i64("int8_slices", 0) != 0 ? "paged_attention_sliced" : "paged_attention",
-                     LaunchShape{.x = pages.rows, .y = heads.kv.size * heads.group.size, .threads = 128}, a);
+                     gpu::LaunchShape{.x = pages.rows, .y = heads.kv.size * heads.group.size, .threads = 128},
+                     a);
 }
 
 }  // namespace ostro::cuda

@@ -1,3 +1,5 @@
+#include "attention/masks.cuh"
+#include "attention/rows.cuh"
 #include "attention/slices.cuh"
 // A cache of keys and values in pages of 128 positions (N9, "Pages"). A block of 128 threads takes one row of one query head:
 // thread j makes the score of the j-th key of a page, then each thread adds the page to its elements of head_dim. Pages of which
@@ -97,10 +99,7 @@ BLOCK_KERNEL(paged_attention, PagedArgs) {
 // The scale of a row of a pool: thread j looks through all of it.
 DEVICE SliceCut cut_of_slot(const PagedArgs& a, const PoolPlace& pool, i64 at, i64 dim) {
   u32 largest = 0;
-  for (i64 d = 0; d < dim; ++d) {
-    const u32 x = bits32(load_float(pool.at, a.type, at + d * pool.dim)) & 0x7fffffffu;
-    largest = x > largest ? x : largest;
-  }
+  for (i64 d = 0; d < dim; ++d) largest = larger_magnitude(largest, load_float(pool.at, a.type, at + d * pool.dim));
   return slice_cut(largest);
 }
 
@@ -114,10 +113,8 @@ BLOCK_KERNEL(paged_attention_sliced, PagedArgs) {
   const i64 row = BLOCK_X, h = BLOCK_Y, position = (i64)AT(const i32, a.position)[row * a.position_row];
   const i64 first_key = first_seen(a, position), q_at = row_place(a.q, a, row, h);
   u32 largest = 0;
-  for (i64 d = THREAD; d < a.key_dim; d += PIECE) {
-    const u32 x = bits32(load_float(a.q.at, a.type, q_at + d * a.q.dim)) & 0x7fffffffu;
-    largest = x > largest ? x : largest;
-  }
+  for (i64 d = THREAD; d < a.key_dim; d += PIECE)
+    largest = larger_magnitude(largest, load_float(a.q.at, a.type, q_at + d * a.q.dim));
   const SliceCut q_cut = slice_cut(largest_of_block(largest, room));
   float m = paged_maximum(a, h), l = a.sink.at != 0 && position >= 0 ? 1.0f : 0.0f;
   float acc[MOST_DIMS];

@@ -1,4 +1,5 @@
 #include "attention/masks.cuh"
+#include "attention/rows.cuh"
 #include "attention/slices.cuh"
 // Attention and its gradient on integers (N21). A block of 128 threads takes one row: of queries forwards and for dq, of keys for
 // dk and dv. Thread j makes the factor of the j-th row of a block of 128, all threads together its slices; then each thread adds
@@ -9,10 +10,7 @@ BLOCK_KERNEL(attention_slices, AttentionSlicesArgs) {
   SHARED(u32, room, WARPS);
   const i64 i = BLOCK_X, h = BLOCK_Y, b = BLOCK_Z, at = place_of(a.x, b, h * a.head_step, i), row = (b * a.heads + h) * a.rows + i;
   u32 largest = 0;
-  for (i64 d = THREAD; d < a.head_dim; d += PIECE) {
-    const u32 x = bits32(attention_element(a.x, at, d)) & 0x7fffffffu;
-    largest = x > largest ? x : largest;
-  }
+  for (i64 d = THREAD; d < a.head_dim; d += PIECE) largest = larger_magnitude(largest, attention_element(a.x, at, d));
   const SliceCut cut = slice_cut(largest_of_block(largest, room));
   if (THREAD == 0) AT(float, a.to.scales)[row] = cut.scale;
   for (i64 d = THREAD; d < a.head_dim; d += PIECE) {
@@ -38,15 +36,6 @@ DEVICE float sliced_product(const AttentionArgs& a, const SlicedPlace& x, i64 x_
     mixed += ph * ql + pl * qh;
   }
   return add_slices(0.0f, high, mixed, AT(const float, x.scales)[x_row], AT(const float, y.scales)[y_row]);
-}
-
-// The score after the soft cap; t is the cap's tanh.
-DEVICE float sliced_score(const AttentionArgs& a, i64 q_row, i64 k_row, float& t) {
-  const float s = sliced_product(a, a.sliced_k, k_row, a.sliced_q, q_row);
-  t = 0;
-  if (!(a.soft_cap > 0)) return s;
-  t = tanh32((s * a.scale) / a.soft_cap);
-  return a.soft_cap * t;
 }
 
 // c and a block of a sum of `count` rows from `first` on, element d; the rows are the left operand, or their weights are.
@@ -78,7 +67,7 @@ BLOCK_KERNEL(attention_sliced, AttentionArgs) {
     if (THREAD < keys) {
       float t;
       seen[THREAD] = attends(a, b, origin, i, begin + THREAD);
-      score[THREAD] = sliced_score(a, q_row, first + THREAD, t);
+      score[THREAD] = capped_score(a, sliced_product(a, a.sliced_k, first + THREAD, a.sliced_q, q_row), t);
     }
     BARRIER();
     float top = m;
@@ -100,14 +89,7 @@ BLOCK_KERNEL(attention_sliced, AttentionArgs) {
     m = top;
     BARRIER();
   }
-  const float r = l == 0.0f ? 0.0f : 1.0f / l;  // a row without keys gives +0
-  if (THREAD == 0) {
-    AT(float, a.m.at)[place_of(a.m, b, h, i)] = m + 0.0f;
-    AT(float, a.r.at)[place_of(a.r, b, h, i)] = r;
-  }
-  const i64 to = place_of(a.out, b, h, i);
-  for (int n = 0; THREAD + n * PIECE < a.head_dim; ++n)
-    store_float(a.out.at, a.out.type, to + (THREAD + n * PIECE) * a.out.dim, (acc[n] + 0.0f) * r);
+  end_row(a, b, h, i, m, l, acc);
 }
 
 // p and ds of one query row and one key. False, and both +0, where the key is masked.
@@ -116,11 +98,10 @@ DEVICE bool sliced_slopes(const AttentionArgs& a, i64 b, i64 h, i64 origin, i64 
   if (!attends(a, b, origin, i, j)) return false;
   float t;
   const i64 of_query = query_row(a, b, h, i), of_key = key_row(a, b, h, j);
-  const float s = sliced_score(a, of_query, of_key, t);
-  p = exp2_block(s, AT(const float, a.m.at)[place_of(a.m, b, h, i)], a.kappa) * AT(const float, a.r.at)[place_of(a.r, b, h, i)];
+  const float s = capped_score(a, sliced_product(a, a.sliced_k, of_key, a.sliced_q, of_query), t);
+  p = probability_of(a, b, h, i, s);
   const float dp = sliced_product(a, a.sliced_v, of_key, a.sliced_do, of_query);
-  ds = p * (dp - AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h]);
-  if (a.soft_cap > 0) ds = ds * (1.0f - t * t);
+  ds = slope_of(a, b, h, i, p, dp, t);
   return true;
 }
 
@@ -186,10 +167,6 @@ BLOCK_KERNEL(attention_dkv_sliced, AttentionArgs) {
       dv_leaf[leaf] = dv;
       begin = end;
     }
-    if (d >= a.head_dim) continue;
-    const i64 count = a.leaves;
-    const float dk = join_leaves(dk_leaf, count, 1, &count), dv = join_leaves(dv_leaf, count, 1, &count);
-    store_float(a.dk.at, a.dk.type, place_of(a.dk, b, kv * a.group, j) + d * a.dk.dim, (a.partial ? dk : dk * a.scale) + 0.0f);
-    store_float(a.dv.at, a.dv.type, place_of(a.dv, b, kv * a.group, j) + d * a.dv.dim, dv + 0.0f);
+    if (d < a.head_dim) end_key(a, b, kv, j, d, dk_leaf, dv_leaf);
   }
 }

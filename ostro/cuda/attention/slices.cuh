@@ -1,6 +1,6 @@
 // Slices of rows (N21): the scale of a row, its integers, and sums of their products. Blocks are of 128 threads.
 
-enum { PIECE = 128, MOST_HEAD_DIM = 1024, MOST_DIMS = MOST_HEAD_DIM / PIECE, WARPS = PIECE / 32 };
+enum { WARPS = PIECE / 32 };
 
 // The scale of a row, and what its numbers are multiplied with; 0: all integers are 0. `largest`: the bits of the largest |x|.
 struct SliceCut {
@@ -28,10 +28,7 @@ DEVICE Slices slices_of(float x, const SliceCut& cut) {
 
 // The largest of what the threads of a block give; `room` has a number for each warp.
 DEVICE u32 largest_of_block(u32 x, u32* room) {
-  for (int d = 16; d >= 1; d /= 2) {
-    const u32 other = SHUFFLE_XOR32(x, d);
-    x = other > x ? other : x;
-  }
+  x = largest_of_warp(x);
   if (THREAD % 32 == 0) room[THREAD / 32] = x;
   BARRIER();
   for (int w = 0; w < WARPS; ++w) x = room[w] > x ? room[w] : x;

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "ostro/cuda/device/step_call.h"
+#include "ostro/cuda/steps/step_call.h"
 
 namespace ostro::cuda {
 

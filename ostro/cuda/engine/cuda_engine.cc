@@ -54,7 +54,7 @@ class DeviceExecutable final : public runtime::Executable {
 
   Result<std::vector<Buffer>> run(std::vector<Buffer> inputs, const runtime::RunContext& context) override {
     const compile::Plan& plan = module_.plan;
-    Device& device = kernels_->device();
+    gpu::Device& device = kernels_->device();
     RETURN_IF_ERROR(runtime::check_inputs(context_.program, param_names_, plan.params, inputs));
     ASSIGN_OR_RETURN(inputs, runtime::all_to(std::move(inputs), device.memory()));
     if (arena_ == nullptr) {
@@ -69,7 +69,7 @@ class DeviceExecutable final : public runtime::Executable {
         ASSIGN_OR_RETURN(outputs[i], Buffer::allocate(plan.results[i], device.memory()));
       }
     }
-    std::vector<Address> params, results;
+    std::vector<gpu::Address> params, results;
     for (const Buffer& b : inputs) params.push_back(device.address(b.block()) + b.offset());
     for (const Buffer& b : outputs) results.push_back(device.address(b.block()) + b.offset());
     if (profiling()) runner_->label_steps();
@@ -102,7 +102,7 @@ class DeviceExecutable final : public runtime::Executable {
                        kernels_->device().load(context_.program,
                                                device_text(write_nests(module_.nests, context_.fast_nests))));
       for (size_t i = 0; i < module_.nests.size(); ++i) {
-        ASSIGN_OR_RETURN(const Kernel kernel, code_->kernel(fmt::format("k{}", i)));
+        ASSIGN_OR_RETURN(const gpu::Kernel kernel, code_->kernel(fmt::format("k{}", i)));
         fused_.push_back(kernel);
       }
     }
@@ -113,8 +113,8 @@ class DeviceExecutable final : public runtime::Executable {
   const compile::Module module_;
   const std::vector<std::string> param_names_;
   const std::shared_ptr<Kernels> kernels_;
-  std::shared_ptr<const Code> code_;
-  std::vector<Kernel> fused_;
+  std::shared_ptr<const gpu::Code> code_;
+  std::vector<gpu::Kernel> fused_;
   DeviceContext context_;
   std::vector<std::shared_ptr<runtime::Block>> constants_;
   std::unique_ptr<DeviceRunner> runner_;
@@ -126,7 +126,7 @@ class DeviceExecutable final : public runtime::Executable {
 
 class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
  public:
-  DeviceEngine(Device& device, const DeviceEngineOptions& options)
+  DeviceEngine(gpu::Device& device, const DeviceEngineOptions& options)
       : info_{.name = fmt::format("{} ({})", device.memory().name(), device.limits().name)},
         options_(options),
         kernels_(std::make_shared<Kernels>(device, options.fast, options.width)) {}
@@ -182,7 +182,7 @@ class DeviceEngine final : public runtime::Engine, private runtime::Inspector {
 
 }  // namespace
 
-std::unique_ptr<runtime::Engine> make_device_engine(Device& device, const DeviceEngineOptions& options) {
+std::unique_ptr<runtime::Engine> make_device_engine(gpu::Device& device, const DeviceEngineOptions& options) {
   return std::make_unique<DeviceEngine>(device, options);
 }
 

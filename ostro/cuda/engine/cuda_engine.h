@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "ostro/cuda/device/kernels.h"
+#include "ostro/cuda/steps/kernels.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cuda {
@@ -20,6 +20,7 @@ struct DeviceEngineOptions {
   int64_t width = 0;             // as of Kernels
 };
 
-std::unique_ptr<runtime::Engine> make_device_engine(Device& device, const DeviceEngineOptions& options = {});
+std::unique_ptr<runtime::Engine> make_device_engine(gpu::Device& device,
+                                                    const DeviceEngineOptions& options = {});
 
 }  // namespace ostro::cuda

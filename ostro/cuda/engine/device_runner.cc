@@ -23,7 +23,7 @@ bool reads_outside(ir::OpKind op) {
 }  // namespace
 
 DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& context,
-                           std::vector<Address> constants, std::string place)
+                           std::vector<gpu::Address> constants, std::string place)
     : PlanWalk(plan, constants), context_(context), place_(std::move(place)), prepared_(plan.steps.size()) {
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     prepared_[i].place =
@@ -35,8 +35,8 @@ DeviceRunner::DeviceRunner(const compile::Plan& plan, const DeviceContext& conte
 Result<std::unique_ptr<DeviceRunner>> DeviceRunner::make(const compile::Plan& plan,
                                                          const DeviceContext& context, std::string place,
                                                          std::vector<std::shared_ptr<runtime::Block>>& kept) {
-  Device& device = context.kernels->device();
-  std::vector<Address> constants;
+  gpu::Device& device = context.kernels->device();
+  std::vector<gpu::Address> constants;
   for (const std::vector<std::byte>& bytes : plan.constants) {
     ASSIGN_OR_RETURN(std::shared_ptr<runtime::Block> block,
                      device.memory().allocate(std::max<int64_t>(1, static_cast<int64_t>(bytes.size()))));
@@ -77,7 +77,7 @@ std::vector<DeviceArray> DeviceRunner::arrays(const std::vector<View>& views) co
   return out;
 }
 
-Result<bool> DeviceRunner::is_true(Address at) {
+Result<bool> DeviceRunner::is_true(gpu::Address at) {
   if (context_.planned) return side_;
   std::byte value;
   RETURN_IF_ERROR(context_.kernels->device().read(at, std::span(&value, 1)));
@@ -136,7 +136,7 @@ Status DeviceRunner::run_fused(const Step& step, const std::string& place) {
   for (const View& v : step.in) argument[n++] = data(v).at;
   for (const View& v : step.out) argument[n++] = data(v).at;
   argument[n++] = static_cast<uint64_t>(launch.extent);
-  const LaunchShape shape{.x = launch.blocks, .threads = launch.threads};
+  const gpu::LaunchShape shape{.x = launch.blocks, .threads = launch.threads};
   return context_.kernels->device().launch((*context_.fused)[static_cast<size_t>(step.kernel)], shape,
                                            std::as_bytes(std::span(argument, n)), place);
 }

@@ -13,7 +13,7 @@
 #include "ostro/compile/plan/plan.h"
 #include "ostro/compile/plan/step_label.h"
 #include "ostro/compile/plan/walk.h"
-#include "ostro/cuda/device/step_call.h"
+#include "ostro/cuda/steps/step_call.h"
 #include "ostro/runtime/engine.h"
 
 namespace ostro::cuda {
@@ -23,18 +23,18 @@ struct DeviceContext {
   std::string program;  // its name, for errors
   const compile::Module* module = nullptr;
   Kernels* kernels = nullptr;
-  const std::vector<Kernel>* fused = nullptr;  // the kernel of each of Module::nests
-  bool fast_nests = true;                      // how they were written
-  std::vector<std::byte>* host = nullptr;      // StepCall::host
-  bool planned = false;                        // the walk of planned_blocks.h
+  const std::vector<gpu::Kernel>* fused = nullptr;  // the kernel of each of Module::nests
+  bool fast_nests = true;                           // how they were written
+  std::vector<std::byte>* host = nullptr;           // StepCall::host
+  bool planned = false;                             // the walk of planned_blocks.h
 };
 
 // Borrows the plan and the context. PlanWalk::run() runs it.
-class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
+class DeviceRunner : public compile::PlanWalk<DeviceRunner, gpu::Address> {
  public:
   // `constants` are the addresses of Plan::constants. `place` begins the numbers of steps in errors: "" for
   // the outermost plan, "12.0." for the first region of step 12.
-  DeviceRunner(const compile::Plan& plan, const DeviceContext& context, std::vector<Address> constants,
+  DeviceRunner(const compile::Plan& plan, const DeviceContext& context, std::vector<gpu::Address> constants,
                std::string place);
 
   // Makes a runner, and uploads the constants of the plan and of all plans nested in it. Their blocks are
@@ -49,7 +49,7 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
   void release();
 
  private:
-  friend compile::PlanWalk<DeviceRunner, Address>;
+  friend compile::PlanWalk<DeviceRunner, gpu::Address>;
   using LoopPlace = compile::SpanIteration;
   struct Prepared {
     StepState state;
@@ -69,10 +69,10 @@ class DeviceRunner : public compile::PlanWalk<DeviceRunner, Address> {
                 const runtime::RunContext& run_context);
   Status run_fused(const compile::Step& step, const std::string& place);
   DeviceRunner& region(size_t step, size_t number) { return *prepared_[step].regions[number]; }
-  Status move(Address to, Address from, int64_t bytes) {
+  Status move(gpu::Address to, gpu::Address from, int64_t bytes) {
     return context_.kernels->device().copy(to, from, bytes);
   }
-  Result<bool> is_true(Address at);
+  Result<bool> is_true(gpu::Address at);
 
   const DeviceContext& context_;
   const std::string place_;

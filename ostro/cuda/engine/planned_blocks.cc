@@ -16,9 +16,9 @@ constexpr uint64_t kPlannedAlignment = 512;
 
 class PlannedBlock final : public runtime::Block {
  public:
-  PlannedBlock(runtime::Memory& memory, int64_t bytes, Address at)
+  PlannedBlock(runtime::Memory& memory, int64_t bytes, gpu::Address at)
       : Block(memory, bytes, nullptr), address(at) {}
-  const Address address;
+  const gpu::Address address;
 };
 
 // Blocks without bytes. It counts what the memory that it stands for would take.
@@ -39,8 +39,8 @@ class PlannedMemory final : public runtime::Memory {
     return Status();
   }
   // An address for that many bytes, which are not counted.
-  Address place(int64_t bytes) {
-    const Address at{next_};
+  gpu::Address place(int64_t bytes) {
+    const gpu::Address at{next_};
     next_ += (static_cast<uint64_t>(bytes) / kPlannedAlignment + 1) * kPlannedAlignment;
     return at;
   }
@@ -51,50 +51,50 @@ class PlannedMemory final : public runtime::Memory {
   int64_t taken_ = 0;
 };
 
-class PlannedCode final : public Code {
+class PlannedCode final : public gpu::Code {
  public:
-  Result<Kernel> kernel(const std::string&) const override { return Kernel{&handle_}; }
+  Result<gpu::Kernel> kernel(const std::string&) const override { return gpu::Kernel{&handle_}; }
 
  private:
   mutable char handle_ = 0;
 };
 
-class PlannedEvent final : public Event {
+class PlannedEvent final : public gpu::Event {
  public:
   Status wait() override { return Status(); }
 };
 
-class PlannedDevice final : public Device {
+class PlannedDevice final : public gpu::Device {
  public:
-  explicit PlannedDevice(Device& real)
+  explicit PlannedDevice(gpu::Device& real)
       : limits_(real.limits()), memory_(real.memory()), code_(std::make_shared<PlannedCode>()) {}
 
-  const DeviceLimits& limits() const override { return limits_; }
+  const gpu::DeviceLimits& limits() const override { return limits_; }
   PlannedMemory& memory() override { return memory_; }
-  Address address(const runtime::Block& block) const override {
+  gpu::Address address(const runtime::Block& block) const override {
     const auto* planned = dynamic_cast<const PlannedBlock*>(&block);
     OSTRO_CHECK(planned != nullptr, "a block of {} was given to a plan", block.memory().name());
     return planned->address;
   }
-  Result<std::shared_ptr<const Code>> load(const std::string&, const std::string&) override {
-    return std::shared_ptr<const Code>(code_);
+  Result<std::shared_ptr<const gpu::Code>> load(const std::string&, const std::string&) override {
+    return std::shared_ptr<const gpu::Code>(code_);
   }
-  Status launch(Kernel, const LaunchShape&, std::span<const std::byte>, std::string_view) override {
+  Status launch(gpu::Kernel, const gpu::LaunchShape&, std::span<const std::byte>, std::string_view) override {
     return Status();
   }
-  Status copy(Address, Address, int64_t) override { return Status(); }
-  Status write(Address, std::span<const std::byte>) override { return Status(); }
-  Status read(Address, std::span<std::byte> to) override {
+  Status copy(gpu::Address, gpu::Address, int64_t) override { return Status(); }
+  Status write(gpu::Address, std::span<const std::byte>) override { return Status(); }
+  Status read(gpu::Address, std::span<std::byte> to) override {
     std::fill(to.begin(), to.end(), std::byte{0});
     return Status();
   }
-  Result<std::unique_ptr<Event>> record() override {
-    return std::unique_ptr<Event>(std::make_unique<PlannedEvent>());
+  Result<std::unique_ptr<gpu::Event>> record() override {
+    return std::unique_ptr<gpu::Event>(std::make_unique<PlannedEvent>());
   }
   Status synchronise() override { return Status(); }
 
  private:
-  const DeviceLimits limits_;
+  const gpu::DeviceLimits limits_;
   PlannedMemory memory_;
   const std::shared_ptr<const PlannedCode> code_;
 };
@@ -105,7 +105,7 @@ Result<int64_t> planned_blocks(const compile::Module& module, const std::string&
                                const Kernels& kernels) {
   PlannedDevice device(kernels.device());
   Kernels planned(device, kernels.families(), kernels.width());
-  const std::vector<Kernel> fused(module.nests.size());
+  const std::vector<gpu::Kernel> fused(module.nests.size());
   std::vector<std::byte> exchanged;
   const DeviceContext context{.program = program,
                               .module = &module,
@@ -116,13 +116,13 @@ Result<int64_t> planned_blocks(const compile::Module& module, const std::string&
                               .planned = true};
   std::vector<std::shared_ptr<runtime::Block>> constants;
   ASSIGN_OR_RETURN(const auto runner, DeviceRunner::make(module.plan, context, "", constants));
-  std::vector<Address> params, results;
+  std::vector<gpu::Address> params, results;
   for (const ir::Shape& s : module.plan.params) params.push_back(device.memory().place(s.bytes()));
   for (const ir::Shape& s : module.plan.results) results.push_back(device.memory().place(s.bytes()));
-  const Address arena = device.memory().place(module.plan.arena_bytes);
+  const gpu::Address arena = device.memory().place(module.plan.arena_bytes);
   try {
-    RETURN_IF_ERROR(runner->run(std::span<const Address>(params), std::span<const Address>(results), arena,
-                                runtime::RunContext{}));
+    RETURN_IF_ERROR(runner->run(std::span<const gpu::Address>(params), std::span<const gpu::Address>(results),
+                                arena, runtime::RunContext{}));
   } catch (const ir::AttrError& e) {
     return invalid_argument(fmt::format("program {}: {}", program, e.message));
   }

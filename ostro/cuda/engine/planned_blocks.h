@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ostro/compile/plan/plan.h"
-#include "ostro/cuda/device/kernels.h"
+#include "ostro/cuda/steps/kernels.h"
 
 namespace ostro::cuda {
 

@@ -1,7 +1,7 @@
 #include "ostro/cuda/engine/routine_table.h"
 
-#include "ostro/cuda/device/fast_routines.h"
 #include "ostro/cuda/routines/routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 #include "ostro/ir/program/op_rows.h"
 
 namespace ostro::cuda {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ostro/compile/plan/plan.h"
-#include "ostro/cuda/device/step_call.h"
+#include "ostro/cuda/steps/step_call.h"
 
 namespace ostro::cuda {
 

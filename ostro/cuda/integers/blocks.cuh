@@ -8,6 +8,21 @@ struct alignas(8) Words8 {
 // c after a block whose products have this sum.
 DEVICE float add_block(float c, i32 sum, float a_scale, float b_scale) { return FMA32((float)sum * b_scale, a_scale, c); }
 
+// The chain over the blocks of two rows, from c on. `words`: these have whole words, by which their numbers are added.
+template <typename Args>
+DEVICE float integer_dot(const Args& a, i64 x_row, i64 y_row, bool words, float c) {
+  const i8 *x = AT(const i8, a.a) + x_row * a.size, *y = AT(const i8, a.b) + y_row * a.size;
+  for (i64 block = 0, k = 0; block < a.blocks; ++block) {
+    const i64 end = k + a.block < a.size ? k + a.block : a.size;
+    i32 sum = 0;
+    if (words)
+      for (; k < end; k += 4) sum = DOT4_S8(*AT(const u32, x + k), *AT(const u32, y + k), sum);
+    for (; k < end; ++k) sum += (i32)x[k] * (i32)y[k];
+    c = add_block(c, sum, AT(const float, a.a_scales)[x_row * a.blocks + block], AT(const float, a.b_scales)[y_row * a.blocks + block]);
+  }
+  return c;
+}
+
 // What lies at a thread's outputs of a warp's 64 x 32, the first of which is (m, n): where products of MMA_S8 leave them.
 DEVICE void load_outputs(const DotInt8Args& a, i64 m, i64 n, float (&c)[4][4][4]) {
 #pragma unroll

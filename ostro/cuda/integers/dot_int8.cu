@@ -7,17 +7,7 @@ KERNEL(dot_int8, DotInt8Args) {
   const i64 t = global_thread();
   if (t >= a.m * a.n) return;
   const i64 i = t / a.n, j = t % a.n;
-  const i8 *x = AT(const i8, a.a) + i * a.size, *y = AT(const i8, a.b) + j * a.size;
-  float c = a.goes_on ? AT(const float, a.to)[t] : 0.0f;
-  for (i64 block = 0, k = 0; block < a.blocks; ++block) {
-    const i64 end = k + a.block < a.size ? k + a.block : a.size;
-    i32 sum = 0;
-    if (a.aligned >= 4)
-      for (; k < end; k += 4) sum = DOT4_S8(*AT(const u32, x + k), *AT(const u32, y + k), sum);
-    for (; k < end; ++k) sum += (i32)x[k] * (i32)y[k];
-    c = add_block(c, sum, AT(const float, a.a_scales)[i * a.blocks + block], AT(const float, a.b_scales)[j * a.blocks + block]);
-  }
-  store_float(a.to, a.to_type, t, c);
+  store_float(a.to, a.to_type, t, integer_dot(a, i, j, a.aligned >= 4, a.goes_on ? AT(const float, a.to)[t] : 0.0f));
 }
 
 // Tiles: 256 threads make 128 x 128 outputs, a warp 64 x 32 of them by MMA_S8. They go through k in pieces of 64 that begin

@@ -1,6 +1,6 @@
 // Integer products of experts on a GPU: plain kernels, one thread an output. For the outer products, the rows
 // are sorted and both operands cut into working memory first.
-#include "ostro/cuda/device/fast_routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 
 namespace ostro::cuda {
 namespace {

@@ -8,17 +8,7 @@ KERNEL(expert_dot_int8, ExpertDotInt8Args) {
   const i64 i = t / a.n, j = t % a.n;
   const i64 e = AT(const i32, a.expert)[offset_in(a.expert_axes, i)] - integer_of(a.origin);
   float c = 0;
-  if (e >= 0 && e < a.experts) {
-    const i64 x_row = AT(const i64, a.a_row)[i], y_row = AT(const i64, a.b_row)[j] + e * a.b_step;
-    const i8 *x = AT(const i8, a.a) + x_row * a.size, *y = AT(const i8, a.b) + y_row * a.size;
-    for (i64 block = 0, k = 0; block < a.blocks; ++block) {
-      const i64 end = k + a.block < a.size ? k + a.block : a.size;
-      i32 sum = 0;
-      for (; k < end; ++k) sum += (i32)x[k] * (i32)y[k];
-      c = add_block(c, sum, AT(const float, a.a_scales)[x_row * a.blocks + block],
-                    AT(const float, a.b_scales)[y_row * a.blocks + block]);
-    }
-  }
+  if (e >= 0 && e < a.experts) c = integer_dot(a, AT(const i64, a.a_row)[i], AT(const i64, a.b_row)[j] + e * a.b_step, false, 0.0f);
   store_float(a.to, a.to_type, t, c);
 }
 
@@ -52,10 +42,8 @@ DEVICE void cut_column(const ExpertOuterInt8Args& a, bool right, i64 column, i64
   for (i64 first = begin; first < end; first += a.block) {
     const i64 last = first + a.block < end ? first + a.block : end;
     u32 largest = 0;
-    for (i64 k = first; k < last; ++k) {
-      const u32 x = bits32(load_float(from, type, at + AT(const i64, rows)[AT(const i64, a.order)[k]])) & 0x7fffffffu;
-      largest = x > largest ? x : largest;
-    }
+    for (i64 k = first; k < last; ++k)
+      largest = larger_magnitude(largest, load_float(from, type, at + AT(const i64, rows)[AT(const i64, a.order)[k]]));
     const Cut cut = cut_of(largest);
     *scale++ = cut.scale;
     for (i64 k = first; k < last; ++k) {

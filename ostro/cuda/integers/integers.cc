@@ -1,4 +1,4 @@
-#include "ostro/cuda/device/fast_routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 
 #include <algorithm>
 
@@ -95,18 +95,19 @@ Status run_quantize(const StepCall& call) {
     const int64_t blocks = std::min<int64_t>(needed, kBlocksAtATime * call.device().limits().multiprocessors);
     a.warps = blocks * kBlockWarps;
     return call.launch(kWhole, narrow ? "quantize_whole_bf16" : "quantize_whole_f32",
-                       LaunchShape{.x = blocks, .threads = 256}, a);
+                       gpu::LaunchShape{.x = blocks, .threads = 256}, a);
   }
   if (fast && is_whole(a, true)) {
     const int64_t at_a_time = narrow ? kTurnedRows : kTurnedRows / 2;
     return call.launch(kWhole, narrow ? "quantize_turned_bf16" : "quantize_turned_f32",
-                       LaunchShape{.x = (a.rows + at_a_time - 1) / at_a_time * a.blocks, .threads = 256}, a);
+                       gpu::LaunchShape{.x = (a.rows + at_a_time - 1) / at_a_time * a.blocks, .threads = 256},
+                       a);
   }
   if (has_neighbours(over, *x.view) || !has_neighbours(rows, *x.view))
     return call.launch(kQuantize, "quantize_along", a.rows * a.blocks * kWarpThreads, a);
-  return call.launch(kQuantize, "quantize_across",
-                     LaunchShape{.x = (a.rows + kWarpThreads - 1) / kWarpThreads * a.blocks, .threads = 256},
-                     a);
+  return call.launch(
+      kQuantize, "quantize_across",
+      gpu::LaunchShape{.x = (a.rows + kWarpThreads - 1) / kWarpThreads * a.blocks, .threads = 256}, a);
 }
 
 Status run_dot_int8(const StepCall& call) {
@@ -132,7 +133,7 @@ Status run_dot_int8(const StepCall& call) {
   const int64_t tiles_m = (a.m + kTile - 1) / kTile, tiles_n = (a.n + kTile - 1) / kTile;
   if (a.m < kLeastTiledInt8 || a.n < kLeastTiledInt8 || tiles_m > kMostTileRows)
     return call.launch(kDot, "dot_int8", out.count(), a);
-  LaunchShape shape{.x = tiles_n, .y = tiles_m, .threads = 256};
+  gpu::LaunchShape shape{.x = tiles_n, .y = tiles_m, .threads = 256};
   if (!call.kernels.fast(Fast::kIntegers) || alignment_of(a.aligned, a.to) != 16 || a.block < kPiece ||
       a.size >= int64_t{1} << 30)
     return call.launch(kDot, "dot_int8_tiles", shape, a);

@@ -2,9 +2,7 @@
 // Quantise (N20): the numbers of a row become integers in blocks, which have one scale each. Both kernels take any places in
 // memory; they differ in which threads read neighbours.
 
-DEVICE u32 magnitude_at(const QuantizeArgs& a, i64 from, i64 k) {
-  return bits32(load_float(a.from, a.type, from + line_at(a.k, k))) & 0x7fffffffu;
-}
+DEVICE float number_at(const QuantizeArgs& a, i64 from, i64 k) { return load_float(a.from, a.type, from + line_at(a.k, k)); }
 
 // Numbers k to k + count - 1 of a row, at most four, as bytes of a word.
 DEVICE u32 quantized_word(const QuantizeArgs& a, const QuantizedRow& r, const Cut& cut, i64 k, int count) {
@@ -12,7 +10,7 @@ DEVICE u32 quantized_word(const QuantizeArgs& a, const QuantizedRow& r, const Cu
   Dither dither = r.dither;
   if (cut.up == 0.0f) return word;
   for (int i = 0; i < count; ++i) {
-    const float t = load_float(a.from, a.type, r.from + line_at(a.k, k + i)) * cut.up;
+    const float t = number_at(a, r.from, k + i) * cut.up;
     i32 q = 0;
     if (a.key == 0) {
       q = nearest_integer(t);
@@ -43,15 +41,8 @@ BLOCK_KERNEL(quantize_along, QuantizeArgs) {
   const QuantizedRow r = quantized_row(a, row);
   u32 largest = 0;
   for (i64 k = first; k < end; k += 128)
-    for (int i = 0; i < at_most_4(end - k); ++i) {
-      const u32 x = magnitude_at(a, r.from, k + i);
-      largest = x > largest ? x : largest;
-    }
-  for (int d = 16; d >= 1; d /= 2) {
-    const u32 other = SHUFFLE_XOR32(largest, d);
-    largest = other > largest ? other : largest;
-  }
-  const Cut cut = cut_of(largest);
+    for (int i = 0; i < at_most_4(end - k); ++i) largest = larger_magnitude(largest, number_at(a, r.from, k + i));
+  const Cut cut = cut_of(largest_of_warp(largest));
   if (THREAD % 32 == 0) AT(float, a.scales)[row * a.blocks + block] = cut.scale;
   for (i64 k = first; k < end; k += 128)
     store_quantized(a, row, k, quantized_word(a, r, cut, k, at_most_4(end - k)), at_most_4(end - k));
@@ -70,10 +61,7 @@ BLOCK_KERNEL(quantize_across, QuantizeArgs) {
   const QuantizedRow r = quantized_row(a, inside ? row : 0);
   u32 largest = 0;
   if (inside)
-    for (i64 k = begin + warp; k < end; k += WARPS) {
-      const u32 x = magnitude_at(a, r.from, k);
-      largest = x > largest ? x : largest;
-    }
+    for (i64 k = begin + warp; k < end; k += WARPS) largest = larger_magnitude(largest, number_at(a, r.from, k));
   most[THREAD] = largest;
   BARRIER();
   for (int w = 0; w < WARPS; ++w) largest = most[w * 32 + lane] > largest ? most[w * 32 + lane] : largest;

@@ -62,15 +62,9 @@ DEVICE void quantize_whole(const QuantizeArgs& a) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       t[i / 4][i % 4] = NARROW ? number_of<true>(x[0], i) : number_of<false>(x[i / 4 % (NARROW ? 1 : 2)], i % 4);
-      const u32 magnitude = bits32(t[i / 4][i % 4]) & 0x7fffffffu;
-      largest = magnitude > largest ? magnitude : largest;
+      largest = larger_magnitude(largest, t[i / 4][i % 4]);
     }
-#pragma unroll
-    for (int d = 16; d >= 1; d /= 2) {
-      const u32 other = SHUFFLE_XOR32(largest, d);
-      largest = other > largest ? other : largest;
-    }
-    const Cut cut = cut_of(largest);
+    const Cut cut = cut_of(largest_of_warp(largest));
     const u32 row = unit / (u32)a.blocks, block = unit % (u32)a.blocks;
     const i64 first = block * a.block, left = a.size - first < a.block ? a.size - first : a.block;
     const u64 number = origin.draw + (u64)(row * a.row_draw.step + first * a.k_draw.step);
@@ -122,10 +116,7 @@ DEVICE void quantize_turned(const QuantizeArgs& a) {
   for (int v = 0; v < V; ++v) {
     u32 largest = 0;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      const u32 magnitude = bits32(number_of<NARROW>(x[i], v)) & 0x7fffffffu;
-      largest = magnitude > largest ? magnitude : largest;
-    }
+    for (int i = 0; i < 8; ++i) largest = larger_magnitude(largest, number_of<NARROW>(x[i], v));
 #pragma unroll
     for (int d = 8; d <= 16; d *= 2) {
       const u32 other = SHUFFLE_XOR32(largest, d);

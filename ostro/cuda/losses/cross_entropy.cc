@@ -1,5 +1,5 @@
 #include "ostro/base/check.h"
-#include "ostro/cuda/device/fast_routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 
 namespace ostro::cuda {
 namespace {
@@ -39,14 +39,14 @@ Status run_cross_entropy(const StepCall& call) {
   a.m = call.out[1].at.at;
   a.r = call.out[2].at.at;
   a.lse = call.out[3].at.at;
-  return call.launch(kLosses, "cross_entropy", LaunchShape{.x = a.rows, .threads = 64}, a);
+  return call.launch(kLosses, "cross_entropy", gpu::LaunchShape{.x = a.rows, .threads = 64}, a);
 }
 
 Status run_cross_entropy_sum(const StepCall& call) {
   ASSIGN_OR_RETURN(args::CrossEntropyArgs a, rows_of_logits(call));
   a.m = call.in[1].at.at;
   a.to = call.out[0].at.at;
-  return call.launch(kLosses, "cross_entropy_sum", LaunchShape{.x = a.rows, .threads = 64}, a);
+  return call.launch(kLosses, "cross_entropy_sum", gpu::LaunchShape{.x = a.rows, .threads = 64}, a);
 }
 
 Status run_cross_entropy_grad(const StepCall& call) {
@@ -61,13 +61,13 @@ Status run_cross_entropy_grad(const StepCall& call) {
   a.to_type = type_number(call.out[0].dtype());
   a.to_row = row_stride(call.out[0]);
   if (a.to == a.logits && call.out[0].dtype() != call.in[0].dtype())
-    return call.launch(kLosses, "cross_entropy_grad_over", LaunchShape{.x = a.rows, .threads = kGradThreads},
-                       a);
+    return call.launch(kLosses, "cross_entropy_grad_over",
+                       gpu::LaunchShape{.x = a.rows, .threads = kGradThreads}, a);
   if (!call.kernels.fast(Fast::kReductions))
     return call.launch(kLosses, "cross_entropy_grad", a.rows * a.vocab, a);
   const int64_t parts = (a.vocab + 4 * kGradThreads - 1) / (4 * kGradThreads);
   return call.launch("losses/cross_entropy_parts.cu", "cross_entropy_grad_parts",
-                     LaunchShape{.x = a.rows * parts, .threads = kGradThreads}, a);
+                     gpu::LaunchShape{.x = a.rows * parts, .threads = kGradThreads}, a);
 }
 
 }  // namespace ostro::cuda

@@ -1,3 +1,4 @@
+#include "losses/gradient.cuh"
 // Cross-entropy over rows of logits (N11): one block of 64 threads a row.
 
 DEVICE float row_sum_of_exponentials(const CrossEntropyArgs& a, const float* x, float m) {
@@ -6,7 +7,7 @@ DEVICE float row_sum_of_exponentials(const CrossEntropyArgs& a, const float* x, 
   for (i64 s = 0; s < a.leaves; ++s) {
     const i64 end = AT(const i64, a.leaf_ends)[s];
     float lane = 0;
-    for (i64 i = begin + THREAD; i < end; i += 64) lane = lane + exp2_block(x[i], m, 0x1.715476p+0f);
+    for (i64 i = begin + THREAD; i < end; i += 64) lane = lane + exponential(x[i], m);
     leaf[s] = row_sum32(lane);
     begin = end;
   }
@@ -44,23 +45,14 @@ KERNEL(cross_entropy_grad, CrossEntropyArgs) {
   const i64 t = global_thread();
   if (t >= a.rows * a.vocab) return;
   const i64 row = t / a.vocab, i = t % a.vocab;
-  const float w = AT(const float, a.w)[row];
-  float slope = w;
-  if (a.z != 0) slope = w + ((2.0f * a.z) * w) * AT(const float, a.lse)[row];
-  const float p = exp2_block(AT(const float, a.logits)[t], AT(const float, a.m)[row], 0x1.715476p+0f) *
-                  AT(const float, a.r)[row];
-  float y = p * slope;
-  if (AT(const i32, a.targets)[row] - integer_of(a.origin) == i) y = y - w;
-  store_float(a.to, a.to_type, row * a.to_row + i, y);
+  store_gradient(a, loss_row(a, row), i, AT(const float, a.logits)[t]);
 }
 
 // A gradient in bf16 that lies where the logits do: a row's gradient in the first half of the row. A block has a row; it has read a
 // stretch of logits, and all before it, when it writes the stretch's gradient, which ends before the next stretch.
 BLOCK_KERNEL(cross_entropy_grad_over, CrossEntropyArgs) {
-  const i64 row = BLOCK_X, target = AT(const i32, a.targets)[row] - integer_of(a.origin);
-  const float w = AT(const float, a.w)[row], m = AT(const float, a.m)[row], r = AT(const float, a.r)[row];
-  float slope = w;
-  if (a.z != 0) slope = w + ((2.0f * a.z) * w) * AT(const float, a.lse)[row];
+  const i64 row = BLOCK_X;
+  const LossRow of = loss_row(a, row);
   for (i64 first = 0; first < a.vocab; first += 4 * THREADS) {
     float x[4];
 #pragma unroll
@@ -73,10 +65,7 @@ BLOCK_KERNEL(cross_entropy_grad_over, CrossEntropyArgs) {
     for (int e = 0; e < 4; ++e) {
       const i64 i = first + THREAD + e * THREADS;
       if (i >= a.vocab) break;
-      const float p = exp2_block(x[e], m, 0x1.715476p+0f) * r;
-      float y = p * slope;
-      if (target == i) y = y - w;
-      store_float(a.to, a.to_type, row * a.to_row + i, y);
+      store_gradient(a, of, i, x[e]);
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "ostro/cuda/device/fast_routines.h"
+#include "ostro/cuda/steps/fast_routines.h"
 
 #include <algorithm>
 
@@ -61,7 +61,7 @@ Status run_tensor_rule(const StepCall& call, const std::vector<ir::Axis>& k, arg
   a.a_along_k = !k.empty() && stride_along(call.in[0], k.back().name) == 1 ? 1 : 0;
   a.b_along_k = !k.empty() && stride_along(call.in[1], k.back().name) == 1 ? 1 : 0;
   return call.launch("products/tensor_tiles.cu", "tensor_tiles",
-                     LaunchShape{.x = columns, .y = rows, .z = a.batches, .threads = 128}, a);
+                     gpu::LaunchShape{.x = columns, .y = rows, .z = a.batches, .threads = 128}, a);
 }
 
 }  // namespace
@@ -103,7 +103,8 @@ Status run_dot(const StepCall& call) {
   const int64_t columns = narrow ? 64 : 128;
   return call.launch(
       kProducts, narrow ? "dot_tiles_bf16" : "dot_tiles_f32",
-      LaunchShape{.x = (a.n + columns - 1) / columns, .y = (a.m + 127) / 128, .z = a.batches, .threads = 256},
+      gpu::LaunchShape{
+          .x = (a.n + columns - 1) / columns, .y = (a.m + 127) / 128, .z = a.batches, .threads = 256},
       a);
 }
 

@@ -1,7 +1,7 @@
 #include "products/operand.cuh"
+#include "products/outputs.cuh"
 // Products (N6, N7, cut by N8): a chain over k stays in one thread. Large products go by tiles in shared memory.
 
-// The output whose operands begin at these offsets. `first`: what a chain of one leaf continues from.
 DEVICE float dot_of(const DotArgs& a, i64 a_at, i64 b_at, i64 s_at, float first) {
   const bool narrow = a.a_type == TYPE_BF16;
   const i64 *a_col = AT(const i64, a.a_col), *b_row = AT(const i64, a.b_row), *s_row = AT(const i64, a.s_row);
@@ -18,17 +18,7 @@ DEVICE float dot_of(const DotArgs& a, i64 a_at, i64 b_at, i64 s_at, float first)
   return a.segments == 1 ? leaf[0] : join_leaves(leaf, a.segments, a.levels, a.counts);
 }
 
-KERNEL(dot, DotArgs) {
-  const i64 t = global_thread();
-  if (t >= a.batches * a.m * a.n) return;
-  const i64 j = t % a.n, i = t / a.n % a.m;
-  const i64* const batch = AT(const i64, a.batch) + t / a.n / a.m * 3;
-  const i64 to = batch[2] + AT(const i64, a.c_row)[i] + AT(const i64, a.c_col)[j];
-  const float first = a.goes_on ? AT(const float, a.c)[to] : 0.0f;
-  const float y = dot_of(a, batch[0] + AT(const i64, a.a_row)[i], batch[1] + AT(const i64, a.b_col)[j],
-                         a.b_type == TYPE_I8 ? AT(const i64, a.s_col)[j] : 0, first);
-  store_float(a.c, a.c_type, to, y);
-}
+KERNEL(dot, DotArgs) { dot_output<dot_of>(a); }
 
 // Tiles: a block of 256 threads makes 16 TM x 16 TN outputs, a thread TM x TN of them, each with a chain of its own that goes
 // through k in pieces of 32, which lie in shared memory. Without leaves. In N7 a piece is a group; what lies beyond k is +0
@@ -115,17 +105,7 @@ DEVICE void tile_product(const DotArgs& a) {
 BLOCK_KERNEL(dot_tiles_f32, DotArgs) { tile_product<8, 8, false>(a); }
 BLOCK_KERNEL(dot_tiles_bf16, DotArgs) { tile_product<8, 4, true>(a); }
 
-KERNEL(expert_dot, ExpertDotArgs) {
-  const i64 t = global_thread();
-  if (t >= a.dot.m * a.dot.n) return;
-  const i64 j = t % a.dot.n, i = t / a.dot.n;
-  const i64 e = AT(const i32, a.expert)[offset_in(a.expert_axes, i)] - integer_of(a.origin);
-  float y = 0;
-  if (e >= 0 && e < a.experts)
-    y = dot_of(a.dot, AT(const i64, a.dot.a_row)[i], AT(const i64, a.dot.b_col)[j] + e * a.expert_stride,
-               a.dot.b_type == TYPE_I8 ? AT(const i64, a.dot.s_col)[j] + e * a.scale_stride : 0, 0.0f);
-  store_float(a.dot.c, a.dot.c_type, t, y);
-}
+KERNEL(expert_dot, ExpertDotArgs) { expert_dot_output<dot_of>(a); }
 
 // The rows of an expert make its chain, in their order; groups of N7 begin anew with each expert and leaf.
 KERNEL(expert_outer, ExpertOuterArgs) {

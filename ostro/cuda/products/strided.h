@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/cuda/device/step_call.h"
+#include "ostro/cuda/steps/step_call.h"
 
 namespace ostro::cuda {
 
@@ -22,7 +22,7 @@ struct DotAxes {
 // A launch of one kernel of a file of device text.
 struct TileLaunch {
   std::string file, kernel;
-  LaunchShape shape;
+  gpu::LaunchShape shape;
 };
 
 // The launch that makes call.out[0], for `args` filled for the plain kernels; sets their a_step and b_step.

@@ -1,4 +1,5 @@
 #include "products/operand.cuh"
+#include "products/outputs.cuh"
 #include "products/tensor_rule.cuh"
 // Products by the rule of tensor cores (N23) on any GPU: one thread an output, one step after the other.
 
@@ -26,29 +27,8 @@ DEVICE float tensor_dot_of(const DotArgs& a, i64 a_at, i64 b_at, i64 s_at, float
   return a.segments == 1 ? leaf[0] : join_leaves(leaf, a.segments, a.levels, a.counts);
 }
 
-KERNEL(tensor_dot, DotArgs) {
-  const i64 t = global_thread();
-  if (t >= a.batches * a.m * a.n) return;
-  const i64 j = t % a.n, i = t / a.n % a.m;
-  const i64* const batch = AT(const i64, a.batch) + t / a.n / a.m * 3;
-  const i64 to = batch[2] + AT(const i64, a.c_row)[i] + AT(const i64, a.c_col)[j];
-  const float first = a.goes_on ? AT(const float, a.c)[to] : 0.0f;
-  const float y = tensor_dot_of(a, batch[0] + AT(const i64, a.a_row)[i], batch[1] + AT(const i64, a.b_col)[j],
-                                a.b_type == TYPE_I8 ? AT(const i64, a.s_col)[j] : 0, first);
-  store_float(a.c, a.c_type, to, y);
-}
-
-KERNEL(tensor_expert_dot, ExpertDotArgs) {
-  const i64 t = global_thread();
-  if (t >= a.dot.m * a.dot.n) return;
-  const i64 j = t % a.dot.n, i = t / a.dot.n;
-  const i64 e = AT(const i32, a.expert)[offset_in(a.expert_axes, i)] - integer_of(a.origin);
-  float y = 0;
-  if (e >= 0 && e < a.experts)
-    y = tensor_dot_of(a.dot, AT(const i64, a.dot.a_row)[i], AT(const i64, a.dot.b_col)[j] + e * a.expert_stride,
-                      a.dot.b_type == TYPE_I8 ? AT(const i64, a.dot.s_col)[j] + e * a.scale_stride : 0, 0.0f);
-  store_float(a.dot.c, a.dot.c_type, t, y);
-}
+KERNEL(tensor_dot, DotArgs) { dot_output<tensor_dot_of>(a); }
+KERNEL(tensor_expert_dot, ExpertDotArgs) { expert_dot_output<tensor_dot_of>(a); }
 
 // Groups count the rows of the expert in the leaf alone.
 KERNEL(tensor_expert_outer, ExpertOuterArgs) {

@@ -1,3 +1,4 @@
+#include "routines/box.cuh"
 // Sums of squares by large boxes (N13): exact squares in f64, added in 64 lanes (N4).
 //
 // A lane is one chain of many additions, each of which waits for the one before. Threads compute it side by side
@@ -7,40 +8,6 @@
 // sum, and one thread a lane goes from part to part. A part in which the sum reaches the next power of two is added one by one.
 
 enum { BOX_THREADS = 256, BOX_PART = 32, BOX_LINE = BOX_PART + 1 };
-
-// A box: its first element, its sizes, and how many elements it has.
-struct Box {
-  i64 first, count, size[MOST_AXES];
-};
-DEVICE Box box_of(const BoxArgs& a, i64 number) {
-  Box box;
-  box.first = 0, box.count = 1;
-  for (i64 k = a.rank - 1; k >= 0; --k) {
-    const i64 begin = number % a.boxes[k] * a.length[k], end = begin + a.length[k];
-    number /= a.boxes[k];
-    const i64 low = begin < a.size[k] ? begin : a.size[k];
-    box.size[k] = (end < a.size[k] ? end : a.size[k]) - low;
-    box.first += low * a.stride[k];
-    box.count *= box.size[k];
-  }
-  return box;
-}
-DEVICE i64 box_offset(const BoxArgs& a, const Box& box, i64 r) {
-  i64 at = box.first;
-  if (r < 0x7fffffff) {
-    u32 left = (u32)r;
-    for (i64 k = a.rank - 1; k > 0; --k) {
-      at += left % (u32)box.size[k] * a.stride[k];
-      left /= (u32)box.size[k];
-    }
-    return a.rank == 0 ? at : at + left * a.stride[0];
-  }
-  for (i64 k = a.rank - 1; k > 0; --k) {
-    at += r % box.size[k] * a.stride[k];
-    r /= box.size[k];
-  }
-  return at + r * a.stride[0];
-}
 
 // The largest power of two that is not above the sum; below all squares for 0.
 DEVICE double binade_of(double sum) { return f64_of(sum == 0 ? 0x07b0000000000000u : bits64(sum) & 0x7ff0000000000000u); }

@@ -57,10 +57,10 @@ Status copy_runs(const StepCall& call, const DeviceArray& from, const DeviceArra
   return call.launch(kCopies, "copy_runs", a.count, a);
 }
 
-Status fill_words(const StepCall& call, Address to, int64_t bytes) {
+Status fill_words(const StepCall& call, gpu::Address to, int64_t bytes) {
   if (bytes == 0) return Status();
   const int64_t blocks = bytes / 8 / kWordsOfBlock + 1;  // all whole words, and threads for bytes behind them
-  return call.launch(kCopies, "fill_words", LaunchShape{.x = blocks, .threads = 256},
+  return call.launch(kCopies, "fill_words", gpu::LaunchShape{.x = blocks, .threads = 256},
                      args::FillWordsArgs{to.at, bytes, blocks * 256});
 }
 

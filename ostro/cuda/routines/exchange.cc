@@ -23,7 +23,7 @@ struct Range {
 // What is sent to and comes from each of the peers: ranges of device memory behind `from` and `to`. Nothing
 // goes between a worker and itself.
 struct Messages {
-  Address from, to;
+  gpu::Address from, to;
   std::vector<Range> send, receive;
   explicit Messages(size_t peers) : send(peers), receive(peers) {}
 };
@@ -90,14 +90,14 @@ Result<Peers> peers_of(const StepCall& call, const char* mesh_axes, size_t worke
 int64_t element_size(const DeviceArray& a) { return ir::dtype_size(a.dtype()); }
 
 // An array of that shape that lies together.
-DevicePart dense(const ir::Shape& shape, Address at) { return {compile::View::whole(0, shape), at}; }
+DevicePart dense(const ir::Shape& shape, gpu::Address at) { return {compile::View::whole(0, shape), at}; }
 
 DevicePart part_of(const DeviceArray& x, const std::string& axis, const Cut& cut, size_t number) {
   return cuda::part_of(x, axis, cut.bounds[number], cut.bounds[number + 1] - cut.bounds[number]);
 }
 
 // Where the parts of x lie one behind the other: in x, or in `packed`, to which they are copied.
-Result<Address> parts_together(const StepCall& call, const Cut& cut, const DeviceArray& packed) {
+Result<gpu::Address> parts_together(const StepCall& call, const Cut& cut, const DeviceArray& packed) {
   const DeviceArray& x = call.in[0];
   if (cut.together()) return x.at;
   for (size_t p = 0; p + 1 < cut.bounds.size(); ++p) {
@@ -109,8 +109,8 @@ Result<Address> parts_together(const StepCall& call, const Cut& cut, const Devic
 }
 
 // `count` elements of `slices` slices, joined as the op says.
-Status join(const StepCall& call, Address own, Address received, int64_t place, int64_t slices, int64_t count,
-            Address to) {
+Status join(const StepCall& call, gpu::Address own, gpu::Address received, int64_t place, int64_t slices,
+            int64_t count, gpu::Address to) {
   const OpKind kind = call.step.op;
   const int64_t joins = kind == OpKind::all_reduce_max    ? args::JOIN_MAX
                         : kind == OpKind::all_reduce_int  ? args::JOIN_SUM
@@ -126,7 +126,8 @@ Status join(const StepCall& call, Address own, Address received, int64_t place, 
 }
 
 // Sends every worker its part of what lies at x, part behind part, and joins what comes of this worker's.
-Status reduce_part(const StepCall& call, const Peers& peers, const Cut& cut, Address x, Address to) {
+Status reduce_part(const StepCall& call, const Peers& peers, const Cut& cut, gpu::Address x,
+                   gpu::Address to) {
   const int64_t size = element_size(call.in[0]), n = cut.count(peers.me);
   Messages messages(peers.ranks.size());
   messages.from = x;
@@ -145,7 +146,7 @@ Status reduce_part(const StepCall& call, const Peers& peers, const Cut& cut, Add
 
 // Every worker sends `bytes` bytes at `own` to the others; theirs go to the places that `place_of` gives.
 template <typename PlaceOf>
-Status gather(const StepCall& call, const Peers& peers, Address own, int64_t bytes, Address to,
+Status gather(const StepCall& call, const Peers& peers, gpu::Address own, int64_t bytes, gpu::Address to,
               PlaceOf&& place_of) {
   Messages messages(peers.ranks.size());
   messages.from = own;
@@ -191,7 +192,7 @@ Status run_reduce_scatter(const StepCall& call) {
   ASSIGN_OR_RETURN(const Peers peers, peers_of(call, "mesh_axis", bounds.size() - 1));
   const Cut cut(call.in[0].shape(), call.attrs().str("axis"), bounds);
   RETURN_IF_ERROR(compile::check_part(call.step.op, cut, peers.me, call.out[0].shape()));
-  ASSIGN_OR_RETURN(const Address x, parts_together(call, cut, call.out[2]));
+  ASSIGN_OR_RETURN(const gpu::Address x, parts_together(call, cut, call.out[2]));
   return reduce_part(call, peers, cut, x, call.out[0].at);
 }
 
@@ -203,7 +204,7 @@ Status run_all_reduce(const StepCall& call) {
   if (ir::reduces_in_parts(x.shape(), workers)) {
     const Cut cut(ir::reduced_parts(x.count(), workers));
     const int64_t size = element_size(x);
-    const Address own = out.at + cut.start(peers.me) * size;
+    const gpu::Address own = out.at + cut.start(peers.me) * size;
     RETURN_IF_ERROR(reduce_part(call, peers, cut, x.at, own));
     return gather(call, peers, own, cut.count(peers.me) * size, out.at,
                   [&](size_t p) { return Range{cut.start(p) * size, cut.count(p) * size}; });
@@ -226,7 +227,7 @@ Status run_exchange_leaves(const StepCall& call) {
   const std::string axis = call.attrs().str("axis", "");
   const Cut cut(call.in[0].shape(), axis,
                 axis.empty() ? std::vector<int64_t>() : call.attrs().ints("bounds"));
-  ASSIGN_OR_RETURN(const Address x, parts_together(call, cut, call.out[2]));
+  ASSIGN_OR_RETURN(const gpu::Address x, parts_together(call, cut, call.out[2]));
   // Peers without a leaf send nothing.
   std::vector<char> has_leaf(owners.size(), 0);
   for (size_t i = 0; i < firsts.size(); ++i) std::fill_n(has_leaf.begin() + firsts[i], counts[i], 1);
@@ -246,7 +247,7 @@ Status run_exchange_leaves(const StepCall& call) {
     at += messages.receive[p].bytes;
   }
   RETURN_IF_ERROR(move(call, peers, messages));
-  const Address own = x + cut.start(static_cast<size_t>(part)) * kSize;
+  const gpu::Address own = x + cut.start(static_cast<size_t>(part)) * kSize;
   for (size_t i = 0; i < firsts.size(); ++i) {
     const int64_t place = static_cast<int64_t>(peers.me) - firsts[i];
     RETURN_IF_ERROR(join(call, own, messages.to + received[static_cast<size_t>(firsts[i])],

@@ -36,19 +36,7 @@ KERNEL(join_slices, JoinArgs) {
       join_integers<u32>(a, i);
     else
       join_integers<u8>(a, i);
-  } else if (a.type == TYPE_F32) {
-    max_of<float>(a, i);
-  } else if (a.type == TYPE_F64) {
-    max_of<double>(a, i);
-  } else if (a.type == TYPE_I64) {
-    max_of<i64>(a, i);
-  } else if (a.type == TYPE_I32) {
-    max_of<i32>(a, i);
-  } else if (a.type == TYPE_U32) {
-    max_of<u32>(a, i);
-  } else if (a.type == TYPE_I8) {
-    max_of<i8>(a, i);
   } else {
-    max_of<u8>(a, i);
+    with_type(a.type, [&](auto zero) { max_of<decltype(zero)>(a, i); });
   }
 }

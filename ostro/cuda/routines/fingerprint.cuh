@@ -28,3 +28,16 @@ DEVICE u64 fingerprint_word(u64 from, i64 element_bytes, i64 length, i64 row, i6
   }
   return x;
 }
+
+// The number of the first word in the whole array.
+DEVICE i64 first_word(const FingerprintArgs& a, i64 per_word) {
+  i64 first = integer_of(a.origin[a.rank]) / per_word;
+  for (i64 k = 0; k < a.rank; ++k) first += integer_of(a.origin[k]) * a.origin_stride[k] * a.whole_words;
+  return first;
+}
+// Adds the i-th word, of `words` in a row.
+DEVICE void add_word_of_row(u64& sum0, u64& sum1, const FingerprintArgs& a, i64 first, i64 words, i64 i) {
+  const i64 row = i / words, word = i % words;
+  add_word(sum0, sum1, (u64)(first + offset_in(a.row_axes, row) * a.whole_words + word),
+           fingerprint_word(a.from, a.element_bytes, a.length, row, word));
+}

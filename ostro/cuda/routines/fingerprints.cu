@@ -2,11 +2,10 @@
 // Fingerprints of arrays (N14), word by word.
 
 // Each thread takes words that are a.threads apart; a block adds its sum to the result, which is zero before.
-BLOCK_KERNEL(fingerprint_words, WordsArgs) {
+BLOCK_KERNEL(fingerprint_words, FingerprintArgs) {
   SHARED(u64, parts, 2 * 8);
   const i64 per_word = 8 / a.element_bytes, words = (a.length + per_word - 1) / per_word, total = a.rows * words;
-  i64 first = integer_of(a.origin[a.rank]) / per_word;
-  for (i64 k = 0; k < a.rank; ++k) first += integer_of(a.origin[k]) * a.origin_stride[k] * a.whole_words;
+  const i64 first = first_word(a, per_word);
   u64 sum0 = 0, sum1 = 0;
   if (a.in_a_line) {
     // The numbers of the words are as far apart as the words, which lie in memory as they are added.
@@ -17,11 +16,7 @@ BLOCK_KERNEL(fingerprint_words, WordsArgs) {
       add_word(sum0, sum1, (u64)(first + i), x);
     }
   } else {
-    for (i64 i = global_thread(); i < total; i += a.threads) {
-      const i64 row = i / words, word = i % words;
-      const u64 index = (u64)(first + offset_in(a.row_axes, row) * a.whole_words + word);
-      add_word(sum0, sum1, index, fingerprint_word(a.from, a.element_bytes, a.length, row, word));
-    }
+    for (i64 i = global_thread(); i < total; i += a.threads) add_word_of_row(sum0, sum1, a, first, words, i);
   }
   for (int d = 16; d >= 1; d /= 2) {
     sum0 += SHUFFLE_DOWN64(sum0, d);

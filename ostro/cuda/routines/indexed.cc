@@ -63,8 +63,8 @@ Status run_scatter_add(const StepCall& call) {
   if (!one_index || a.sources > kMostScanned || !call.kernels.fast(Fast::kReductions))
     return call.launch(kIndexed, "scatter_columns", a.kept, a);
   RETURN_IF_ERROR(fill_zero(call, out.at, out.shape().bytes()));
-  return call.launch("routines/scatter_rows.cu", "scatter_rows", LaunchShape{.x = a.sources, .threads = 256},
-                     a);
+  return call.launch("routines/scatter_rows.cu", "scatter_rows",
+                     gpu::LaunchShape{.x = a.sources, .threads = 256}, a);
 }
 
 Status run_sort(const StepCall& call) {

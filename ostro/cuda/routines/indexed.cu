@@ -77,18 +77,5 @@ KERNEL(sort_lines, SortArgs) {
   const i64 t = global_thread();
   if (t >= a.lines * a.n) return;
   const i64 line = t / a.n, i = t % a.n;
-  if (a.type == TYPE_F32 || a.type == TYPE_BF16)
-    sort_element<float>(a, line, i);
-  else if (a.type == TYPE_F64)
-    sort_element<double>(a, line, i);
-  else if (a.type == TYPE_I64)
-    sort_element<i64>(a, line, i);
-  else if (a.type == TYPE_I32)
-    sort_element<i32>(a, line, i);
-  else if (a.type == TYPE_U32)
-    sort_element<u32>(a, line, i);
-  else if (a.type == TYPE_I8)
-    sort_element<i8>(a, line, i);
-  else
-    sort_element<u8>(a, line, i);
+  with_type(a.type, [&](auto zero) { sort_element<decltype(zero)>(a, line, i); });
 }

@@ -26,7 +26,7 @@ DevicePart part_of(const DeviceArray& whole, const std::string& axis, int64_t st
   return p;
 }
 
-Status fill_zero(const StepCall& call, Address to, int64_t bytes) {
+Status fill_zero(const StepCall& call, gpu::Address to, int64_t bytes) {
   if (call.kernels.fast(Fast::kReductions)) return fill_words(call, to, bytes);
   return call.launch(kLayout, "fill_zero", bytes, args::FillArgs{to.at, bytes});
 }

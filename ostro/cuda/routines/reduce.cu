@@ -71,40 +71,36 @@ DEVICE void reduce_integer(const ReduceArgs& a, i64 i, i64 first, T least, T mos
     AT(T, a.to)[i] = integer_sum<T, U>(a, first);
 }
 
+template <typename T>
+DEVICE void reduce_floats(const ReduceArgs& a, i64 i, i64 first, T infinity) {
+  if (a.kind == REDUCE_ARGMAX)
+    AT(i32, a.to)[i] = (i32)argmax_of<T>(a, first);
+  else if (a.kind == REDUCE_TREE)
+    AT(T, a.to)[i] = tree_of<T>(a.length, [&](i64 r) { return AT(const T, a.from)[first + AT(const i64, a.reduced)[r]]; });
+  else if (a.kind == REDUCE_MAX || a.kind == REDUCE_MIN)
+    Element<T>::store(a.to, a.to_type, i, extremum_of<T>(a, first, a.kind == REDUCE_MAX ? -infinity : infinity));
+  else if (sizeof(T) == 4 && a.to_type == TYPE_F64)
+    AT(double, a.to)[i] = sum_of<T, double>(a, first);
+  else
+    AT(T, a.to)[i] = sum_of<T, T>(a, first);
+}
+
 KERNEL(reduce, ReduceArgs) {
   const i64 i = global_thread();
   if (i >= a.outputs) return;
   const i64 first = offset_in(a.kept, i);
-  if (a.type == TYPE_F32 || a.type == TYPE_BF16) {
-    if (a.kind == REDUCE_ARGMAX)
-      AT(i32, a.to)[i] = (i32)argmax_of<float>(a, first);
-    else if (a.kind == REDUCE_TREE)
-      AT(float, a.to)[i] = tree_of<float>(a.length, [&](i64 r) { return AT(const float, a.from)[first + AT(const i64, a.reduced)[r]]; });
-    else if (a.kind == REDUCE_MAX || a.kind == REDUCE_MIN)
-      store_float(a.to, a.to_type, i, extremum_of<float>(a, first, f32_of(a.kind == REDUCE_MAX ? 0xff800000u : 0x7f800000u)));
-    else if (a.to_type == TYPE_F64)
-      AT(double, a.to)[i] = sum_of<float, double>(a, first);
-    else
-      AT(float, a.to)[i] = sum_of<float, float>(a, first);
-  } else if (a.type == TYPE_F64) {
-    if (a.kind == REDUCE_ARGMAX)
-      AT(i32, a.to)[i] = (i32)argmax_of<double>(a, first);
-    else if (a.kind == REDUCE_TREE)
-      AT(double, a.to)[i] = tree_of<double>(a.length, [&](i64 r) { return AT(const double, a.from)[first + AT(const i64, a.reduced)[r]]; });
-    else if (a.kind == REDUCE_MAX || a.kind == REDUCE_MIN)
-      AT(double, a.to)[i] =
-          extremum_of<double>(a, first, f64_of(a.kind == REDUCE_MAX ? 0xfff0000000000000u : 0x7ff0000000000000u));
-    else
-      AT(double, a.to)[i] = sum_of<double, double>(a, first);
-  } else if (a.type == TYPE_I64) {
+  if (a.type == TYPE_F32 || a.type == TYPE_BF16)
+    reduce_floats(a, i, first, f32_of(0x7f800000u));
+  else if (a.type == TYPE_F64)
+    reduce_floats(a, i, first, f64_of(0x7ff0000000000000u));
+  else if (a.type == TYPE_I64)
     reduce_integer<i64, u64>(a, i, first, (i64)0x8000000000000000u, (i64)0x7fffffffffffffffu);
-  } else if (a.type == TYPE_I32) {
+  else if (a.type == TYPE_I32)
     reduce_integer<i32, u32>(a, i, first, (i32)0x80000000u, 0x7fffffff);
-  } else if (a.type == TYPE_U32) {
+  else if (a.type == TYPE_U32)
     reduce_integer<u32, u32>(a, i, first, 0u, 0xffffffffu);
-  } else if (a.type == TYPE_I8) {
+  else if (a.type == TYPE_I8)
     reduce_integer<i8, u8>(a, i, first, (i8)-128, (i8)127);
-  } else {
+  else
     reduce_integer<u8, u8>(a, i, first, (u8)0, (u8)255);
-  }
 }

@@ -1,17 +1,17 @@
 // run_<op>, copy_view: the routines of the other ops on a device. The files of device text beside them say
-// how the work is divided among threads. Errors and threads: those of routines (cuda/device/step_call.h).
+// how the work is divided among threads. Errors and threads: those of routines (cuda/steps/step_call.h).
 //
 // Operands are dense unless device_target().reads_views(kind); results are dense.
 #pragma once
 
-#include "ostro/cuda/device/step_call.h"
+#include "ostro/cuda/steps/step_call.h"
 
 namespace ostro::cuda {
 
 // A value with its own view.
 struct DevicePart {
   compile::View view;
-  Address at;
+  gpu::Address at;
   DeviceArray array() const { return {&view, at}; }
 };
 // The part [start, start + size) of `whole` along one axis.
@@ -19,10 +19,10 @@ DevicePart part_of(const DeviceArray& whole, const std::string& axis, int64_t st
 
 // Copies elements between views of any strides and equal sizes.
 Status copy_view(const StepCall& call, const DeviceArray& from, const DeviceArray& to);
-Status fill_zero(const StepCall& call, Address to, int64_t bytes);
+Status fill_zero(const StepCall& call, gpu::Address to, int64_t bytes);
 // The fast forms of both (copies.cc).
 Status copy_runs(const StepCall& call, const DeviceArray& from, const DeviceArray& to);
-Status fill_words(const StepCall& call, Address to, int64_t bytes);
+Status fill_words(const StepCall& call, gpu::Address to, int64_t bytes);
 
 // layout.cc
 Status run_concat(const StepCall& call);  // concat, stack

@@ -40,30 +40,9 @@ Status add_large_boxes(const StepCall& call, args::BoxArgs a, int64_t boxes) {
   // Blocks of few lanes read memory in small pieces, so lanes are spread only where blocks would be few.
   a.lanes = 8;
   while (a.lanes > 2 && boxes * 64 / a.lanes <= 2 * call.device().limits().multiprocessors) a.lanes /= 2;
-  RETURN_IF_ERROR(
-      call.launch(kBoxes, "box_lanes", LaunchShape{.x = boxes * 64 / a.lanes, .threads = 256}, joined(a)));
-  return call.launch(kBoxes, "box_join", LaunchShape{.x = boxes, .threads = 64}, a);
-}
-
-// The whole array's words, of which `a` says where they lie in rows.
-Status add_words(const StepCall& call, const args::FingerprintArgs& a, const std::vector<ir::Axis>& axes) {
-  args::WordsArgs w = {};
-  w.from = a.from, w.to = a.to, w.element_bytes = a.element_bytes;
-  w.rows = a.rows, w.length = a.length, w.whole_words = a.whole_words;
-  w.rank = a.row_axes.rank;
-  std::copy(std::begin(a.origin), std::end(a.origin), std::begin(w.origin));
-  std::copy(std::begin(a.row_axes.stride), std::end(a.row_axes.stride), std::begin(w.origin_stride));
-  w.row_axes = axes_with({axes.begin(), axes.begin() + w.rank}, {w.origin_stride, w.origin_stride + w.rank});
-  const int64_t words = numerics::fingerprint_words_per_row(a.length, a.element_bytes);
-  const bool whole_words = a.length % numerics::fingerprint_per_word(a.element_bytes) == 0 && a.from % 8 == 0;
-  const bool rows_follow = w.row_axes.rank == 1 && w.row_axes.stride[0] == 1 && words == a.whole_words;
-  w.in_a_line = whole_words && (a.rows == 1 || rows_follow) ? 1 : 0;
-  const int64_t most = call.device().limits().multiprocessors * kBlocksOfProcessor;
-  const int64_t blocks =
-      std::min<int64_t>(most, (a.rows * words + kWordThreads * kFewWords - 1) / (kWordThreads * kFewWords));
-  w.threads = blocks * kWordThreads;
-  return call.launch("routines/fingerprints.cu", "fingerprint_words",
-                     LaunchShape{.x = blocks, .threads = kWordThreads}, w);
+  RETURN_IF_ERROR(call.launch(kBoxes, "box_lanes",
+                              gpu::LaunchShape{.x = boxes * 64 / a.lanes, .threads = 256}, joined(a)));
+  return call.launch(kBoxes, "box_join", gpu::LaunchShape{.x = boxes, .threads = 64}, a);
 }
 
 }  // namespace
@@ -85,7 +64,7 @@ Status run_box_sumsq(const StepCall& call) {
   }
   if (largest >= kLargeBox && call.kernels.fast(Fast::kReductions))
     return add_large_boxes(call, a, out.count());
-  return call.launch(kState, "box_sumsq", LaunchShape{.x = out.count(), .threads = 64}, a);
+  return call.launch(kState, "box_sumsq", gpu::LaunchShape{.x = out.count(), .threads = 64}, a);
 }
 
 Status run_fingerprint(const StepCall& call) {
@@ -100,16 +79,23 @@ Status run_fingerprint(const StepCall& call) {
   a.length = axes.empty() ? 1 : axes.back().size;
   a.rows = a.length == 0 ? 0 : x.count() / a.length;
   a.whole_words = numerics::fingerprint_words_per_row(axes.empty() ? 1 : whole.back(), a.element_bytes);
-  a.row_axes.rank = axes.empty() ? 0 : static_cast<int64_t>(axes.size()) - 1;
+  a.rank = axes.empty() ? 0 : static_cast<int64_t>(axes.size()) - 1;
   int64_t stride = 1;
-  for (auto k = static_cast<size_t>(a.row_axes.rank); k-- > 0; stride *= whole[k]) {
-    a.row_axes.size[k] = axes[k].size;
-    a.row_axes.stride[k] = stride;
-  }
+  for (auto k = static_cast<size_t>(a.rank); k-- > 0; stride *= whole[k]) a.origin_stride[k] = stride;
+  a.row_axes = axes_with({axes.begin(), axes.begin() + a.rank}, {a.origin_stride, a.origin_stride + a.rank});
   for (size_t k = 0; k < axes.size(); ++k) a.origin[k] = scalar_of(call.in[1 + k]);
-  if (call.kernels.fast(Fast::kReductions)) return add_words(call, a, axes);
-  const int64_t words = a.rows * numerics::fingerprint_words_per_row(a.length, a.element_bytes);
-  return call.launch(kState, "fingerprint", (words + kWordsOfThread - 1) / kWordsOfThread, a);
+  const int64_t words = numerics::fingerprint_words_per_row(a.length, a.element_bytes), all = a.rows * words;
+  if (!call.kernels.fast(Fast::kReductions))
+    return call.launch(kState, "fingerprint", (all + kWordsOfThread - 1) / kWordsOfThread, a);
+  const bool whole_words = a.length % numerics::fingerprint_per_word(a.element_bytes) == 0 && a.from % 8 == 0;
+  const bool rows_follow = a.row_axes.rank == 1 && a.row_axes.stride[0] == 1 && words == a.whole_words;
+  a.in_a_line = whole_words && (a.rows == 1 || rows_follow) ? 1 : 0;
+  const int64_t most = call.device().limits().multiprocessors * kBlocksOfProcessor;
+  const int64_t blocks =
+      std::min<int64_t>(most, (all + kWordThreads * kFewWords - 1) / (kWordThreads * kFewWords));
+  a.threads = blocks * kWordThreads;
+  return call.launch("routines/fingerprints.cu", "fingerprint_words",
+                     gpu::LaunchShape{.x = blocks, .threads = kWordThreads}, a);
 }
 
 }  // namespace ostro::cuda

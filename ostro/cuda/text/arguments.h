@@ -117,19 +117,12 @@ struct BoxArgs {
   i64 lanes;      // that a block adds, of a large box
 };
 
+// The part of an array that begins at `origin`. Axis `rank` is the last one.
 struct FingerprintArgs {
   u64 from, to;
   i64 element_bytes, rows, length, whole_words;
-  Axes row_axes;  // all but the last; strides are those of the whole array's rows
-  Scalar origin[MOST_AXES];
-};
-
-// The part of an array that begins at `origin`. Axis `rank` is the last one.
-struct WordsArgs {
-  u64 from, to;
-  i64 element_bytes, rows, length, whole_words, threads;
-  i64 in_a_line;  // words lie together in memory and in the whole array
-  Axes row_axes;  // all but the last; strides are those of the whole array's rows
+  i64 threads, in_a_line;  // of fingerprint_words: words lie together in memory and in the whole array
+  Axes row_axes;           // all but the last; strides are those of the whole array's rows
   i64 rank, origin_stride[MOST_AXES];
   Scalar origin[MOST_AXES];
 };

@@ -47,11 +47,46 @@ DEVICE float number_of(const Words16& x, int i) {
 template <typename T>
 struct Element {
   DEVICE T load(u64 from, i64 type, i64 at) { return AT(const T, from)[at]; }
+  DEVICE void store(u64 to, i64 type, i64 at, T x) { AT(T, to)[at] = x; }
 };
 template <>
 struct Element<float> {
   DEVICE float load(u64 from, i64 type, i64 at) { return load_float(from, type, at); }
+  DEVICE void store(u64 to, i64 type, i64 at, float x) { store_float(to, type, at, x); }
 };
+
+// Calls f with a zero of the type in which elements of that dtype are computed; its type is what counts.
+template <typename F>
+DEVICE void with_type(i64 type, const F& f) {
+  if (type == TYPE_F32 || type == TYPE_BF16)
+    f((float)0);
+  else if (type == TYPE_F64)
+    f((double)0);
+  else if (type == TYPE_I64)
+    f((i64)0);
+  else if (type == TYPE_I32)
+    f((i32)0);
+  else if (type == TYPE_U32)
+    f((u32)0);
+  else if (type == TYPE_I8)
+    f((i8)0);
+  else
+    f((u8)0);
+}
+
+// The largest |x| so far, by its bits, which a NaN has above all numbers; and the largest that a warp's threads give.
+DEVICE u32 larger_magnitude(u32 largest, float x) {
+  const u32 magnitude = bits32(x) & 0x7fffffffu;
+  return magnitude > largest ? magnitude : largest;
+}
+DEVICE u32 largest_of_warp(u32 x) {
+#pragma unroll
+  for (int d = 16; d >= 1; d /= 2) {
+    const u32 other = SHUFFLE_XOR32(x, d);
+    x = other > x ? other : x;
+  }
+  return x;
+}
 
 // The order of N10: numbers by value, NaN above all of them.
 template <typename T>
@@ -68,77 +103,44 @@ DEVICE T larger(T x, T y) {
 }
 
 // N4: the sum over the 64 lanes of a block of 64 threads; every thread gets it.
-DEVICE float row_sum32(float x) {
-  SHARED(float, stripes32, 64);
-  stripes32[THREAD] = x;
+DEVICE float from_thread_behind(float x, int d) { return f32_of(SHUFFLE_DOWN32(bits32(x), d)); }
+DEVICE double from_thread_behind(double x, int d) { return f64_of(SHUFFLE_DOWN64(bits64(x), d)); }
+template <typename T>
+DEVICE T row_sum(T x) {
+  SHARED(T, stripes, 64);
+  stripes[THREAD] = x;
   BARRIER();
-  float v = 0;
+  T v = 0;
   if (THREAD < 32) {
     const int i = THREAD & 15;
-    v = (stripes32[i] + stripes32[16 + i]) + (stripes32[32 + i] + stripes32[48 + i]);
-    for (int d = 8; d >= 1; d /= 2) v = v + f32_of(SHUFFLE_DOWN32(bits32(v), d));
+    v = (stripes[i] + stripes[16 + i]) + (stripes[32 + i] + stripes[48 + i]);
+    for (int d = 8; d >= 1; d /= 2) v = v + from_thread_behind(v, d);
   }
   BARRIER();
-  if (THREAD == 0) stripes32[0] = v;
+  if (THREAD == 0) stripes[0] = v;
   BARRIER();
-  const float sum = stripes32[0];
+  const T sum = stripes[0];
   BARRIER();
   return sum;
 }
-DEVICE double row_sum64(double x) {
-  SHARED(double, stripes64, 64);
-  stripes64[THREAD] = x;
+DEVICE float row_sum32(float x) { return row_sum(x); }
+DEVICE double row_sum64(double x) { return row_sum(x); }
+
+// The largest or the smallest of 64 lanes, whichever of two `pick` gives.
+template <typename T, typename Pick>
+DEVICE T row_pick(T x, const Pick& pick) {
+  SHARED(T, lanes, 64);
+  lanes[THREAD] = x;
   BARRIER();
-  double v = 0;
-  if (THREAD < 32) {
-    const int i = THREAD & 15;
-    v = (stripes64[i] + stripes64[16 + i]) + (stripes64[32 + i] + stripes64[48 + i]);
-    for (int d = 8; d >= 1; d /= 2) v = v + f64_of(SHUFFLE_DOWN64(bits64(v), d));
-  }
-  BARRIER();
-  if (THREAD == 0) stripes64[0] = v;
-  BARRIER();
-  const double sum = stripes64[0];
-  BARRIER();
-  return sum;
-}
-// The largest and the smallest of 64 lanes.
-DEVICE float row_max32(float x) {
-  SHARED(float, most32, 64);
-  most32[THREAD] = x;
-  BARRIER();
-  float y = most32[0];
-  for (int i = 1; i < 64; ++i) y = max32(y, most32[i]);
+  T y = lanes[0];
+  for (int i = 1; i < 64; ++i) y = pick(y, lanes[i]);
   BARRIER();
   return y;
 }
-DEVICE float row_min32(float x) {
-  SHARED(float, least32, 64);
-  least32[THREAD] = x;
-  BARRIER();
-  float y = least32[0];
-  for (int i = 1; i < 64; ++i) y = min32(y, least32[i]);
-  BARRIER();
-  return y;
-}
-DEVICE double row_max64(double x) {
-  SHARED(double, most64, 64);
-  most64[THREAD] = x;
-  BARRIER();
-  double y = most64[0];
-  for (int i = 1; i < 64; ++i) y = max64(y, most64[i]);
-  BARRIER();
-  return y;
-}
-DEVICE double row_min64(double x) {
-  SHARED(double, least64, 64);
-  least64[THREAD] = x;
-  BARRIER();
-  double y = least64[0];
-  for (int i = 1; i < 64; ++i) y = min64(y, least64[i]);
-  BARRIER();
-  return y;
-}
+DEVICE float row_max32(float x) { return row_pick(x, [](float y, float z) { return max32(y, z); }); }
+DEVICE float row_min32(float x) { return row_pick(x, [](float y, float z) { return min32(y, z); }); }
+DEVICE double row_max64(double x) { return row_pick(x, [](double y, double z) { return max64(y, z); }); }
+DEVICE double row_min64(double x) { return row_pick(x, [](double y, double z) { return min64(y, z); }); }
 
 // N8: the tree over nested leaves, in place; counts are outermost first.
 template <typename T>

@@ -1,5 +1,5 @@
-// device_text: the text of kernels, complete for Device::load: the language (head.cu), types and functions of
-// the numerics, the arguments that host and device share, and one or more files of kernels.
+// device_text: the text of kernels, complete for gpu::Device::load: the language (head.cu), types and
+// functions of the numerics, the arguments that host and device share, and one or more files of kernels.
 //
 // Fixed text and pure functions; any thread may call them.
 #pragma once

@@ -8,7 +8,7 @@
 
 #include "ostro/base/check.h"
 #include "ostro/base/log.h"
-#include "ostro/cuda/admission/tensor_rule.h"
+#include "ostro/cuda/admission/admission.h"
 #include "ostro/cuda/engine/cuda_engine.h"
 #include "ostro/numerics/bf16.h"
 #include "ostro/numerics/threefry.h"
@@ -66,7 +66,7 @@ Result<std::vector<Buffer>> results_of(runtime::Engine& engine, const ir::Progra
   return runtime::all_to(std::move(results), runtime::host_memory());
 }
 
-void warn(Device& device, size_t family, const std::string& fault) {
+void warn(gpu::Device& device, size_t family, const std::string& fault) {
   log_warning(fmt::format(
       "{} ({}): the fast kernels of {} do not run here ({}); the plain ones take their place, with the "
       "same bits as everywhere, in more time. scripts/gpu_check.sh finds out more; please report it",
@@ -85,7 +85,7 @@ std::string difference(const std::vector<Buffer>& fast, const std::vector<Buffer
 
 }  // namespace
 
-Result<FastFamilies> try_fast_kernels(Device& device) {
+Result<FastFamilies> try_fast_kernels(gpu::Device& device) {
   // A trial that found nothing is not made again; one that found something is, with its warning.
   const std::string key = "trial of fast kernels by " + this_build();
   if (device.find_note(key) == kAllRight) return kAllFast;
@@ -94,13 +94,13 @@ Result<FastFamilies> try_fast_kernels(Device& device) {
   return allowed;
 }
 
-Result<FastFamilies> try_fast_kernels(Device& device, const std::vector<TrialProgram>& programs) {
+Result<FastFamilies> try_fast_kernels(gpu::Device& device, const std::vector<TrialProgram>& programs) {
   const auto fast = make_device_engine(device), narrow = make_device_engine(device, {.width = 1}),
              plain = make_device_engine(device, {.fast = kNoneFast});
   FastFamilies allowed = kAllFast;
   constexpr auto kRule = static_cast<size_t>(Fast::kTensorRule);
   if (device.limits().tensor_rule) {
-    ASSIGN_OR_RETURN(const BitsCompared steps, compare_tensor_rule(device, kTensorProducts));
+    ASSIGN_OR_RETURN(const BitsCompared steps, compare_tensor_rule(device, kTensorProducts, 1));
     allowed[kRule] = steps.differ == 0;
     if (steps.differ > 0)
       warn(device, kRule,

@@ -4,14 +4,14 @@
 // The emulation shows that a kernel is right, not that a GPU runs it so; a driver, a compiler or a kind of
 // GPU that is new is tried here, when it is opened. A family that differs is left out with a
 // warning, which names the program: the plain kernels take its place, with the same bits in more time. Tensor
-// cores are compared with the definition first (admission/tensor_rule.h). A
+// cores are compared with the definition first (admission/admission.h). A
 // trial in which nothing differed is noted by the device, and is not made again by the same build of Ostro.
 // Thread-safe. Errors: those of the device.
 #pragma once
 
 #include <vector>
 
-#include "ostro/cuda/device/kernels.h"
+#include "ostro/cuda/steps/kernels.h"
 #include "ostro/ir/program/program.h"
 
 namespace ostro::cuda {
@@ -24,9 +24,9 @@ struct TrialProgram {
 };
 std::vector<TrialProgram> trial_programs();
 
-Result<FastFamilies> try_fast_kernels(Device& device);
+Result<FastFamilies> try_fast_kernels(gpu::Device& device);
 
 // The same with programs of one's own, for tests.
-Result<FastFamilies> try_fast_kernels(Device& device, const std::vector<TrialProgram>& programs);
+Result<FastFamilies> try_fast_kernels(gpu::Device& device, const std::vector<TrialProgram>& programs);
 
 }  // namespace ostro::cuda

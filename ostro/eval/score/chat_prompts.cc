@@ -50,11 +50,14 @@ Result<std::string> ChatPrompts::of_user(std::string_view text) const {
 // Without a generation prompt the text is cut behind the content of the last message, as transformers does
 // with continue_final_message: what the template writes there would end the message.
 Result<std::string> ChatPrompts::of_messages(std::string_view messages, std::string_view tools,
-                                             bool add_generation_prompt) const {
+                                             bool add_generation_prompt, std::string_view more) const {
   chat::Conversation conversation;
   ASSIGN_OR_RETURN(conversation.messages, chat::jinja::from_json(messages));
   if (!tools.empty()) {
     ASSIGN_OR_RETURN(conversation.tools, chat::jinja::from_json(tools));
+  }
+  if (!more.empty()) {
+    ASSIGN_OR_RETURN(conversation.more, chat::jinja::from_json(more));
   }
   ASSIGN_OR_RETURN(std::string text, render(conversation, add_generation_prompt));
   if (add_generation_prompt) return text;

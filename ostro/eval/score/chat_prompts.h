@@ -27,11 +27,16 @@ class ChatPrompts {
   // Errors: those of the template.
   Result<std::string> of_user(std::string_view text) const;
   // The prompt for a conversation. `messages` is the JSON text of a list of messages, `tools` that of a list
-  // of tools; "": none. With `add_generation_prompt` the prompt ends with the beginning of an answer. Without
-  // it, the prompt ends with the last message, which the model continues. Errors: JSON that cannot be read,
-  // those of the template, and a last message that cannot be continued (kInvalidArgument).
+  // of tools, `more` that of an object of further variables for the template; "": none. With
+  // `add_generation_prompt` the prompt ends with the beginning of an answer. Without it, the prompt ends with
+  // the last message, which the model continues. Errors: JSON that cannot be read, those of the template, and
+  // a last message that cannot be continued (kInvalidArgument).
   Result<std::string> of_messages(std::string_view messages, std::string_view tools,
-                                  bool add_generation_prompt) const;
+                                  bool add_generation_prompt, std::string_view more = {}) const;
+  // ChatTemplate::mentions; false without a template.
+  bool mentions(std::string_view variable) const { return template_ && template_->mentions(variable); }
+  // ChatTemplate::gives; false without a template.
+  bool gives(std::string_view name) const { return template_ && template_->gives(name); }
   // Canonical JSON of the template and its special tokens; "" without a template.
   std::string identity() const { return template_ ? template_->identity() : ""; }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ostro/checkpoint/tensor.h"
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 
 namespace ostro::fleet {
 

@@ -7,7 +7,7 @@
 
 #include <doctest/doctest.h>
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/interp/engine/engine.h"
 #include "ostro/spmd/run_parts.h"
 #include "ostro/train/options/llama_for_test.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/train/step/held_out_text.h"
 
 namespace ostro::fleet {

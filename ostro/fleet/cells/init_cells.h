@@ -1,7 +1,7 @@
 // initial_cells: makes the state before the first step, each worker its own cells.
 #pragma once
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 
 namespace ostro::fleet {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ostro/checkpoint/restore.h"
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/numerics/fingerprint.h"
 #include "ostro/train/step/live_state.h"
 

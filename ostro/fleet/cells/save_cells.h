@@ -10,7 +10,7 @@
 #include "ostro/checkpoint/async_saver.h"
 #include "ostro/checkpoint/save_parts.h"
 #include "ostro/dist/key_value.h"
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 
 namespace ostro::fleet {
 

@@ -9,7 +9,7 @@ namespace ostro::fleet {
 
 // The probability that a fault which makes each leaf wrong with probability `fault` is found within `steps`
 // steps of `leaves` leaves, of which each is checked with probability `check`
-// (docs/guide/distributed.md, "Silent corruption").
+// (docs/guide/clusters/corruption.md).
 inline double found_within(double fault, double check, int64_t steps, int64_t leaves) {
   return 1 - std::pow(1 - fault * check, static_cast<double>(steps * leaves));
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "ostro/fleet/exchange/gather_all.h"
 #include "ostro/ir/rules/collective_parts.h"
 #include "ostro/train/options/mesh.h"
 
@@ -52,6 +54,17 @@ void add_sent(std::vector<train::Sent>& sent, const std::string& what, int64_t t
   same->times += times;
   same->bytes += bytes;
   same->between += between;
+}
+
+void add_gathered(const std::vector<int64_t>& sizes, const Slices& slices, int64_t rank,
+                  const std::string& what, std::vector<train::Sent>& sent) {
+  const std::vector<GatherRound> rounds = gather_rounds(sizes, rank);
+  int64_t bytes = 0, between = 0;
+  for (const GatherRound& round : rounds) {
+    bytes += round.bytes;
+    between += slices.apart(rank, round.to) ? round.bytes : 0;
+  }
+  add_sent(sent, what, std::ssize(rounds), bytes, between);
 }
 
 WholeBytes whole_in_one_block(const ir::Block& block) {

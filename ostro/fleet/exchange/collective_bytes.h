@@ -23,6 +23,9 @@ void add_collectives(const ir::Program& program, const ir::Mesh& mesh, const Sli
 // to other slices. Does nothing for 0 bytes.
 void add_sent(std::vector<train::Sent>& sent, const std::string& what, int64_t times, int64_t bytes,
               int64_t between = 0);
+// Adds what worker `rank` sends in gather_all of messages of these sizes; the entry's times are rounds.
+void add_gathered(const std::vector<int64_t>& sizes, const Slices& slices, int64_t rank,
+                  const std::string& what, std::vector<train::Sent>& sent);
 
 // The bytes of arrays that are whole in one worker's memory for a collective. `parameters`: the results of
 // gathering over a mesh axis that carries leaves (train::kLeafAxes). `gradients`: the operands of

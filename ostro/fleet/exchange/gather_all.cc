@@ -1,10 +1,16 @@
 #include "ostro/fleet/exchange/gather_all.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "ostro/base/check.h"
 
 namespace ostro::fleet {
+namespace {
+
+constexpr size_t kFewWorkers = 8;
+
+}  // namespace
 
 // After the round with `distance` 2^r a worker has the messages of the ranks rank, ..., rank + 2^(r+1) - 1,
 // counted around: those that it had, and as many that the worker 2^r above it had. The last round moves only
@@ -42,6 +48,22 @@ Result<std::vector<Bytes>> gather_all(runtime::Collectives& c, const Bytes& mine
 
 Result<std::vector<Bytes>> gather_all(runtime::Collectives& c, const Bytes& mine) {
   return gather_all(c, mine, std::vector<size_t>(static_cast<size_t>(c.size()), mine.size()));
+}
+
+std::vector<GatherRound> gather_rounds(const std::vector<int64_t>& sizes, int64_t rank) {
+  const int64_t workers = std::ssize(sizes);
+  std::vector<GatherRound> out;
+  for (int64_t distance = 1; distance < workers; distance *= 2) {
+    GatherRound round{(rank - distance + workers) % workers, 0};
+    for (int64_t i = 0; i < std::min(distance, workers - distance); ++i)
+      round.bytes += sizes[static_cast<size_t>((rank + i) % workers)];
+    out.push_back(round);
+  }
+  return out;
+}
+
+bool in_rounds(size_t peers, int64_t workers) {
+  return peers > kFewWorkers && static_cast<int64_t>(peers) == workers;
 }
 
 Status barrier(runtime::Collectives& c) {

@@ -22,6 +22,16 @@ Result<std::vector<Bytes>> gather_all(runtime::Collectives& c, const Bytes& mine
 // As above; every worker's message has as many bytes as this one's.
 Result<std::vector<Bytes>> gather_all(runtime::Collectives& c, const Bytes& mine);
 
+// What worker `rank` sends in gather_all, round after round: to whom, and how many bytes.
+struct GatherRound {
+  int64_t to = 0, bytes = 0;
+};
+std::vector<GatherRound> gather_rounds(const std::vector<int64_t>& sizes, int64_t rank);
+
+// Whether short messages of so many peers, among so many workers, go in rounds: few send to all others at
+// once, which takes one way and not several; and rounds are for all workers.
+bool in_rounds(size_t peers, int64_t workers);
+
 // Returns when all workers have called it.
 Status barrier(runtime::Collectives& c);
 // To whom worker `rank` of so many sends a byte in barrier(), round after round.

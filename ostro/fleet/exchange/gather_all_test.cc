@@ -28,6 +28,10 @@ TEST_CASE("every worker has the messages of all, by rank, whatever their number 
       std::vector<size_t> sizes;
       for (int64_t rank = 0; rank < workers; ++rank) sizes.push_back(message_of(rank).size());
       ASSIGN_OR_RETURN(const std::vector<Bytes> all, gather_all(c, message_of(c.rank()), sizes));
+      int64_t said = 0;
+      for (const GatherRound& round : gather_rounds({sizes.begin(), sizes.end()}, c.rank()))
+        said += round.bytes;
+      if (c.bytes_sent() != said) return invalid_argument("another number of bytes than was said");
       for (int64_t rank = 0; rank < workers; ++rank)
         if (all[static_cast<size_t>(rank)] != message_of(rank)) return invalid_argument("another message");
       const int64_t before = c.bytes_sent();

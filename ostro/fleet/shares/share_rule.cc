@@ -68,7 +68,7 @@ void ShareKeeper::note(const std::vector<double>& leaf_seconds, double step_seco
               times_.size());
   for (size_t place = 0; place < times_.size(); ++place) times_[place].add(leaf_seconds[place]);
   steps_.add(step_seconds);
-  ++noted_;
+  ++noted_, ++steps_noted_;
 }
 
 std::vector<double> ShareKeeper::leaf_seconds() const {
@@ -135,12 +135,18 @@ std::optional<LeafShares> ShareKeeper::next(int64_t leaves) {
   if (!(seconds[0] > 0)) return std::nullopt;
   const double computing = slowest(leaves, shares_, seconds), sent = partials(leaves, shares_);
   const double beside = others ? 0 : std::max(0.0, steps_.usual() - computing);
+  const bool several = slices_.front() != slices_.back();
+  if (others) beside_.clear();
+  if (several && !others) beside_[sent] = {beside, steps_noted_};
+  std::erase_if(beside_, [&](const auto& known) { return steps_noted_ - known.second.step > kForgets; });
   const auto lasts = [&](const LeafShares& shares) {
-    return slowest(leaves, shares, seconds) + beside * (partials(leaves, shares) + 1) / (sent + 1);
+    const double sums = partials(leaves, shares);
+    const auto known = beside_.find(sums);
+    return slowest(leaves, shares, seconds) +
+           (known != beside_.end() ? known->second.seconds : beside * (sums + 1) / (sent + 1));
   };
   std::vector<LeafShares> choices(1);  // even shares
   const std::vector<int64_t> fastest = fastest_counts(leaves, seconds);
-  const bool several = slices_.front() != slices_.back();
   if (!several || !keeps_slices_) choices.emplace_back(fastest);
   if (several) {
     choices.push_back(inside_slices(leaves, seconds));

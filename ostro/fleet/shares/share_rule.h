@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -27,12 +28,15 @@ std::vector<int64_t> with_fewer_sums(std::vector<int64_t> counts, const std::vec
 //
 // A step is taken to last as long as its slowest worker computes, and in addition what it lasted longer than
 // that until now; this part grows with the number of partial sums that are sent (spmd.md, "What workers hold
-// and send"). Shares change when a step would be shorter by 10 % or more, after 4 steps with the present
-// ones; at the begin of an epoch, or of steps with another number of leaves, at once if times are known.
+// and send"). With several slices, where sending may be hidden beside leaves, it is what it was with as many
+// sums, if there were such steps among the last kForgets: what made them long may have passed. Shares change
+// when a step would be shorter by 10 % or more, after 4 steps with the present ones; at the begin of an
+// epoch, or of steps with another number of leaves, at once if times are known.
 class ShareKeeper {
  public:
   static constexpr double kGain = 1.1;
   static constexpr int64_t kSteps = 4;
+  static constexpr int64_t kForgets = 200;
 
   // For an epoch with these workers, which have `shares` now. `slices`: the slice of each place, ascending.
   // `seconds`: times of leaves that are known from before. `keeps_slices`: each slice keeps the leaves that
@@ -60,9 +64,17 @@ class ShareKeeper {
   const bool keeps_slices_;
   std::vector<RecentTimes> times_;
   RecentTimes steps_;  // whole ones, with the present shares
+  // What steps lasted longer than their slowest worker computed, and the last of them, by the number of
+  // partial sums.
+  struct Beside {
+    double seconds = 0;
+    int64_t step = 0;
+  };
+  std::map<double, Beside> beside_;
   LeafShares shares_;
   int64_t leaves_ = 0;  // of the last step
   int64_t noted_ = 0;   // steps with the present shares
+  int64_t steps_noted_ = 0;
 };
 
 }  // namespace ostro::fleet

@@ -196,5 +196,28 @@ TEST_CASE("keeper: slices keep their leaves where sending is dear; inside them s
   CHECK(after(one_slice, 5, 16, seconds) == fastest_counts(16, seconds));
 }
 
+TEST_CASE("keeper: where sending is hidden beside leaves, dear shares are left, and tried again much later") {
+  const std::vector<double> seconds{0.01, 0.03, 0.02, 0.06};
+  // Sums of even slices are hidden; those of others make 60 steps `shown` seconds longer, and `later` others.
+  const auto run = [&](double shown, double later) {
+    ShareKeeper keeper({0, 0, 1, 1}, {});
+    std::vector<std::vector<int64_t>> had;
+    for (int64_t i = 0; i < 60 + ShareKeeper::kForgets; ++i) {
+      if (keeper.next(16)) had.push_back(keeper.shares().counts(16, 4));
+      const std::vector<int64_t> counts = keeper.shares().counts(16, 4);
+      keeper.note(seconds, last_done(counts, seconds) + (counts[0] + counts[1] == 8 ? 0
+                                                         : i < 60                   ? shown
+                                                                                    : later));
+    }
+    return had;
+  };
+  using Had = std::vector<std::vector<int64_t>>;
+  const std::vector<int64_t> inside{6, 2, 6, 2}, fast = fastest_counts(16, seconds);
+  CHECK(run(0.12, 0.12) == Had{fast, inside, fast, inside});
+  CHECK(run(0.12, 0) == Had{fast, inside, fast});  // the link was busy for a while
+  // The control: where they are hidden, too, they stay.
+  CHECK(run(0, 0) == Had{fast});
+}
+
 }  // namespace
 }  // namespace ostro::fleet

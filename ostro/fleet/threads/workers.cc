@@ -55,6 +55,7 @@ class WorkerRunner final : public train::StepRunner {
     train::StepResult result;
     RETURN_IF_ERROR(dist::run_workers(plan_.mesh(), [&](runtime::Collectives& c) -> Status {
       name_thread(fmt::format("worker {}", c.rank()));
+      const PhasedSpan span(profiling() ? fmt::format("worker {}", c.rank()) : "");
       const auto rank = static_cast<size_t>(c.rank());
       BetweenSlices counted(c, plan_.slices);
       auto r = workers_[rank]->step(counted, batch, scalars);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/train/options/config.h"
 
 namespace ostro::fleet {

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/runtime/collectives.h"
 #include "ostro/train/step/gradient_sums.h"
 

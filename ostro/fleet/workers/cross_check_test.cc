@@ -25,7 +25,8 @@ struct Flip {
 // An engine whose leaves are hit by one Flip.
 class FlippingEngine final : public runtime::Engine {
  public:
-  FlippingEngine() : right_(interp::make_interpreter()) {}
+  explicit FlippingEngine(std::unique_ptr<runtime::Engine> right = interp::make_interpreter())
+      : right_(std::move(right)) {}
   void arm(Flip flip) {
     const std::scoped_lock lock(mutex_);
     flip_ = std::move(flip);
@@ -354,6 +355,37 @@ TEST_CASE("who reads a part that differs from the others' is not taken for one w
   REQUIRE(found);
   CHECK(found->differ == std::vector<int64_t>{1});
   CHECK_MESSAGE(found->text.find("worker 1 has what the others have not") != std::string::npos, found->text);
+}
+
+TEST_CASE("slices: who computes wrongly is named when the gradients are on their way already") {
+  const Setup s = tiny(8, {{"embed", 4}});
+  for (const bool compiled : {true, false}) {  // an engine that tells what it makes, and one that does not
+    FlippingEngine engine(compiled ? compiled_engine(1) : interp::make_interpreter());
+    train::State from = train::initial_state(s.programs, engine, 0).value();
+    const train::BatchArrays batch = batch_of(8, 1);
+    WorkerOptions options = checked(4, s, 1);
+    options.slices = {"a", "a", "b", "b"};
+    options.shares = LeafShares({1, 3, 1, 3});
+    KeptBits workers(s, options, engine);
+    REQUIRE(workers.plan().overlaps());
+    const auto found_with = [&](Flip flip) {
+      workers.adopt(from);
+      engine.arm(std::move(flip));
+      return workers.step(batch);
+    };
+    CHECK_FALSE(found_with({}));  // the control
+    const train::StepResult honest = workers.result();
+    for (const int64_t leaf : {0, 3, 7}) {  // the only one of worker 0, and the last of others
+      const int64_t owner = leaf / 4 * 2 + (leaf % 4 > 0 ? 1 : 0);
+      const std::optional<Disagreement> found = found_with({owner, tokens_of(batch, leaf)});
+      REQUIRE(found);
+      CHECK(found->differ == std::vector<int64_t>{owner});
+      CHECK_MESSAGE(found->text.find(fmt::format("leaf {} has", leaf)) != std::string::npos, found->text);
+      // Nothing of it is left: the step is done again.
+      CHECK_FALSE(found_with({}));
+      CHECK(same(workers.result(), honest));
+    }
+  }
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ostro/fleet/check/votes.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/fleet/shares/leaf_clock.h"
-#include "ostro/fleet/workers/worker_plan.h"
 
 namespace ostro::fleet {
 

@@ -24,12 +24,12 @@ class LeafChecks {
              int64_t leaves);
 
   int64_t step() const { return step_; }
-  // Takes note of a leaf that this worker owns, before its gradients go into a sum. Errors: of the memory.
+  // Takes note of a leaf that this worker owns, whose gradients are as it gave them. Errors: of the memory.
   Status computed(int64_t leaf, const Results& results);
-  // All workers call it when their leaves are computed. Computes those that this worker has to check, and
-  // compares. Where two differ, the parameters that they read are compared; if these are equal, others
-  // decide. Fills in `checks`. Errors: kIo when workers disagree; those of `run`, `parameters` and the
-  // collectives.
+  // All workers call it when their leaves are computed; gradients may be on their way. Computes the leaves
+  // that this worker has to check, and compares. Where two differ, the parameters that they read are
+  // compared; if these are equal, others decide. Fills in `checks`. Errors: kIo when workers disagree; those
+  // of `run`, `parameters` and the collectives.
   Status compare(runtime::Collectives& c, const Run& run, const Parameters& parameters, StepChecks& checks);
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ostro/fleet/exchange/collective_bytes.h"
+#include "ostro/fleet/exchange/gather_all.h"
 #include "ostro/fleet/exchange/messages.h"
 #include "ostro/spmd/run_parts.h"
 
@@ -54,7 +55,9 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
     }
   }
   ASSIGN_OR_RETURN(const std::vector<Bytes> received, slices != nullptr ? slices->spread(c, mine, expected)
-                                                                        : exchange(c, peers, mine, expected));
+                                                      : in_rounds(peers.size(), c.size())
+                                                          ? gather_all(c, mine, expected)
+                                                          : exchange(c, peers, mine, expected));
   for (size_t w = 0; w < peers.size(); ++w) {
     Reader reader(received[w]);
     if (times != nullptr) times->all.push_back(reader.value<double>());
@@ -73,7 +76,7 @@ Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan
 
 void add_leaf_results(const WorkerPlan& plan, int64_t rank, int64_t leaves, const SliceExchange* slices,
                       train::WorkerLoad& load) {
-  const std::string what = "losses and weights of leaves";
+  const std::string what = kResultsOfLeaves;
   const int64_t time = plan.options.measured_shares ? static_cast<int64_t>(sizeof(double)) : 0;
   const int64_t mine = load.leaves * leaf_result_bytes(plan) + time;
   std::vector<int64_t> sizes;
@@ -84,6 +87,8 @@ void add_leaf_results(const WorkerPlan& plan, int64_t rank, int64_t leaves, cons
     between += plan.slices.apart(rank, peer) ? mine : 0;
   }
   if (slices != nullptr) return slices->add_spread(sizes, what, load);
+  if (in_rounds(sizes.size(), plan.mesh().size()))
+    return add_gathered(sizes, plan.slices, rank, what, load.sent);
   const auto others = static_cast<int64_t>(sizes.size()) - 1;
   add_sent(load.sent, what, 1, others * mine, between);
 }

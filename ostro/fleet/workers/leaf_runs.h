@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/fleet/shares/leaf_clock.h"
 #include "ostro/fleet/workers/slice_exchange.h"
-#include "ostro/fleet/workers/worker_plan.h"
 
 namespace ostro::fleet {
 
@@ -26,9 +26,14 @@ int64_t leaf_result_bytes(const WorkerPlan& plan);
 // The leaves of the worker at this place among its peers, ascending.
 using LeavesOf = std::function<std::vector<int64_t>(size_t place)>;
 
+// What share_leaf_results sends, in a worker's load. Where it goes in rounds, as gather_all does, Sent::times
+// is their number, and each is a message to one worker.
+inline constexpr const char* kResultsOfLeaves = "losses and weights of leaves";
+
 // Reads the results of this worker's leaves, sends them to its peers, and receives theirs: inside slices and
-// between them if `slices` is not null. With `times` they also tell each other `times->own`, and `times->all`
-// is filled in. Returns the results of all leaves. Errors: those of the collectives and of the leaf programs.
+// between them if `slices` is not null, and else in rounds where all workers are peers and many. With `times`
+// they also tell each other `times->own`, and `times->all` is filled in. Returns the results of all leaves.
+// Errors: those of the collectives and of the leaf programs.
 Result<std::vector<train::LeafResult>> share_leaf_results(const WorkerPlan& plan, runtime::Collectives& c,
                                                           const std::vector<int64_t>& peers,
                                                           const LeavesOf& leaves_of,

@@ -1,6 +1,7 @@
 // What workers hold and send is known before the first step: to the byte by the load, within 2 % by the
 // formula of docs/spec/spmd.md.
 #include "ostro/cpu/engine/engine.h"
+#include "ostro/fleet/workers/leaf_runs.h"
 #include "ostro/fleet/workers/workers_for_test.h"
 
 namespace ostro::fleet {
@@ -49,6 +50,9 @@ TEST_CASE("loads: bytes are those that are sent, on every mesh and with both sch
         for (const train::WorkerLoad& load : loads) {
           leaves += load.leaves;
           CHECK((load.gathered == 0 || exchange == train::ExchangeSchedule::kStep));
+          // Nine tell each other of their leaves in four rounds, fewer at once.
+          for (const train::Sent& sent : load.sent)
+            if (sent.what == kResultsOfLeaves) CHECK(sent.times == (mesh.workers == 9 ? 4 : 1));
         }
         CHECK(leaves % 7 == 0);
         CHECK(train(s, *runner, *engine, 1).bytes == total(loads));

@@ -109,6 +109,41 @@ TEST_CASE("shares: checked leaves are those of their owners, whatever they have"
   CHECK(others > 0);  // the control: even shares give other owners, and so other checkers
 }
 
+TEST_CASE("shares: memory is planned for any of them, also where leaves are beside exchanges of slices") {
+  const auto telling = compiled_engine(1), silent = interp::make_interpreter();
+  REQUIRE(telling->info().tells_watch);
+  REQUIRE_FALSE(silent->info().tells_watch);
+  const Setup s = setup_of({{"data", -1}}, false);
+  using Slices = std::vector<std::string>;
+  // The plans of all workers for some shares.
+  const auto planned = [&](const Slices& slices, runtime::Engine& engine, bool measured, bool checked) {
+    WorkerOptions options = worker_options(s.config, 4, slices).value();
+    options.measured_shares = measured;
+    if (checked) options.check = {1, 1};
+    std::set<std::vector<int64_t>> all;
+    for (const std::vector<int64_t>& counts :
+         std::vector<std::vector<int64_t>>{{2, 2, 2, 1}, {1, 1, 1, 4}, {1, 4, 1, 1}}) {
+      options.shares = LeafShares(counts);
+      std::vector<int64_t> gradients;
+      for (const train::WorkerLoad& load :
+           mesh_loads(s.programs, engine, "none", options, kLeaves).value().workers)
+        gradients.push_back(load.gradients);
+      all.insert(gradients);
+    }
+    return all;
+  };
+  for (const Slices& slices : std::vector<Slices>{{}, {"a", "b", "c", "d"}, {"a", "a", "b", "b"}}) {
+    CHECK(planned(slices, *telling, true, false).size() == 1);
+    CHECK(planned(slices, *telling, false, false).size() > 1);  // the control: shares that never change
+  }
+  // Without a watch sums of slices are made after the leaves, but beside those that are computed again.
+  const Slices slices{"a", "a", "b", "b"};
+  const auto again = planned(slices, *silent, true, true);
+  CHECK(again.size() == 1);
+  CHECK(again == planned(slices, *telling, true, true));
+  CHECK(planned(slices, *silent, true, false) < again);
+}
+
 TEST_CASE("shares: controls that must fail: leaves or partial sums in another order") {
   const Setup s = tiny(kLeaves, {{"embed", 3}});
   const Trail alone = train_alone(s, 2);

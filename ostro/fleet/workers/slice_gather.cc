@@ -168,8 +168,10 @@ void SliceExchange::add_joins(int64_t leaves, bool whole, train::WorkerLoad& loa
     load.gradients = std::max(load.gradients, mine * plan_.used_bytes(rank_of(place_)) + packed + from_mates);
     add_sent(load.sent, "sums of gradients to the workers of the slice that join them", 1, to_joiners);
   }
-  // Beside the last leaf, sums of slices are there together with those of leaves.
-  const bool beside = whole && plan_.overlaps() && plan_.engine->info().tells_watch;
+  // Beside the last leaf, and beside one that is computed again, sums of slices are there together with those
+  // of leaves.
+  const bool beside =
+      whole && plan_.overlaps() && (plan_.engine->info().tells_watch || plan_.options.check.on());
   load.gradients = beside ? load.gradients + joining : std::max(load.gradients, joining);
   add_sent(load.sent, "sums of gradients to other slices", 1, between, between);
   add_sent(load.sent, "sums over all leaves to other slices", 1, back, back);

@@ -71,12 +71,14 @@ void SliceOverlap::begin(const std::vector<runtime::Buffer>& results) {
 
 Status SliceOverlap::before_read(size_t param, int64_t begin, int64_t end) {
   if (param >= plan_.n) return Status();
+  const SecondsOf aside(seconds_aside_);
   return gather_.finish(chunks_.read.through(param, begin, end, plan_.used_shape(param, rank_).bytes()));
 }
 
 Status SliceOverlap::made(size_t result, int64_t begin, int64_t end) {
   const int64_t k = gradient_of_result_[result];
   if (before_ == nullptr || k < 0) return Status();
+  const SecondsOf aside(seconds_aside_);
   const auto array = static_cast<size_t>(k);
   progress_.add(array, begin, end, gradients_[array].shape().bytes());
   return give(progress_.complete());
@@ -105,13 +107,11 @@ Status SliceOverlap::leaves_done(const CellBuffers& gradients) {
   gradients_ = gradients;
   RETURN_IF_ERROR(gather_.finish());
   RETURN_IF_ERROR(give(chunks_.made.size()));
-  if (joins_.empty()) return Status();  // nothing is trained
-  return joins_.back().pass_on(c_, adder_);
+  if (!joins_.empty()) RETURN_IF_ERROR(joins_.back().pass_on(c_, adder_));  // else nothing is trained
+  gradients_.clear();  // a leaf that is computed again takes their room; joins keep what they still send
+  return Status();
 }
 
-Result<CellBuffers> SliceOverlap::finish() {
-  gradients_.clear();
-  return exchange_.finish(c_, joins_);
-}
+Result<CellBuffers> SliceOverlap::finish() { return exchange_.finish(c_, joins_); }
 
 }  // namespace ostro::fleet

@@ -12,6 +12,7 @@
 #include <deque>
 #include <vector>
 
+#include "ostro/fleet/shares/leaf_clock.h"
 #include "ostro/fleet/workers/slice_exchange.h"
 #include "ostro/runtime/run_watch.h"
 
@@ -38,10 +39,12 @@ class SliceOverlap final : private runtime::RunWatch {
   // Null for an engine that tells no watch: then all parameters are there.
   runtime::RunWatch* watch(const SubtreeSums* before, train::Subtree leaf);
   // The last leaf has run and given these gradients; of a worker without leaves: nothing. When it returns,
-  // all sums are on their way.
+  // all sums are on their way, and it keeps no gradients of that leaf but those that are still sent.
   Status leaves_done(const CellBuffers& gradients);
   // Returns the sums over all leaves of the cells that this worker owns.
   Result<CellBuffers> finish();
+  // The seconds so far for which leaves stood still: waiting for others, and joining what they have sent.
+  double seconds_aside() const { return seconds_aside_; }
 
  private:
   void begin(const std::vector<runtime::Buffer>& results) override;
@@ -67,6 +70,7 @@ class SliceOverlap final : private runtime::RunWatch {
   CellBuffers gradients_;
   ChunkProgress progress_;
   std::deque<SliceExchange::Join> joins_;  // by chunk, those that were begun
+  double seconds_aside_ = 0;
 };
 
 }  // namespace ostro::fleet

@@ -1,7 +1,12 @@
 // What goes between slices is on its way while leaves are computed, and no bit depends on when it arrives.
+#include <stdlib.h>
+
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <numeric>
 #include <random>
+#include <thread>
 
 #include "ostro/dist/loop_collectives.h"
 #include "ostro/fleet/workers/worker.h"
@@ -11,12 +16,14 @@
 namespace ostro::fleet {
 namespace {
 
-Setup overlap_setup(const char* precision, int64_t leaves, int64_t copies) {
+// `watched`: leaves are timed, and half of them are computed twice.
+Setup overlap_setup(const char* precision, int64_t leaves, int64_t copies, bool watched = false) {
   train::TrainConfig c = tiny_config(leaves, {{"embed", 12}});
   train::llama(c).num_layers = 3;
   c.trainer.mp = precision;
   c.trainer.sharding.mesh.axes = {{"data", -1}};
   c.trainer.sharding.mesh.state_replicas = copies;
+  if (watched) c.trainer.sharding.shares = train::LeafSharing::kMeasured, c.trainer.cross_check = 0.5;
   return make_setup(std::move(c));
 }
 
@@ -125,19 +132,30 @@ struct Outcome {
 };
 
 // Of workers in slices of these sizes.
-WorkerPlan plan_of(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes) {
+WorkerPlan plan_of(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
+                   const LeafShares& shares = {}) {
   std::vector<std::string> slices;
   for (size_t i = 0; i < sizes.size(); ++i)
     slices.insert(slices.end(), static_cast<size_t>(sizes[i]), std::to_string(i));
   const auto workers = static_cast<int64_t>(slices.size());
-  return make_worker_plan(s.programs, engine, "none", worker_options(s.config, workers, slices).value())
-      .value();
+  WorkerOptions options = worker_options(s.config, workers, slices).value();
+  options.shares = shares;
+  return make_worker_plan(s.programs, engine, "none", options).value();
+}
+
+// One worker has all leaves but one for each of the others.
+LeafShares unequal_shares(int64_t leaves, const std::vector<int64_t>& sizes, uint32_t seed) {
+  std::vector<int64_t> counts(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), int64_t{0})),
+                              1);
+  counts[seed % counts.size()] += leaves - std::ssize(counts);
+  return LeafShares(counts);
 }
 
 // Two steps of workers in slices of these sizes.
 Outcome run_slices(const Setup& s, runtime::Engine& engine, const std::vector<int64_t>& sizes,
-                   spmd::Delivery delivery, uint32_t seed) {
-  const WorkerPlan plan = plan_of(s, engine, sizes);
+                   spmd::Delivery delivery, uint32_t seed, const LeafShares& shares = {}) {
+  const WorkerPlan plan = plan_of(s, engine, sizes, shares);
+  CHECK(plan.overlaps());
   const int64_t workers = plan.mesh().size();
   std::vector<std::unique_ptr<Worker>> all;
   const train::State state = train::initial_state(s.programs, engine, s.config.trainer.seed).value();
@@ -169,12 +187,19 @@ TEST_CASE("overlap: messages that arrive late and in drawn orders give the bits 
   for (const char* precision : {"f32", "p=f32,c=bfloat16"})
     for (const std::vector<int64_t>& sizes : std::vector<std::vector<int64_t>>{{1, 1}, {2, 2}, {2, 1, 1}})
       for (const int64_t copies : {0, 1}) {
-        const Setup s = overlap_setup(precision, 5, copies);
+        const bool watched = copies == 1;
+        const Setup s = overlap_setup(precision, 5, copies, watched);
         const Trail alone = train_alone(s, 2);
-        const Outcome got = run_slices(s, *engine, sizes, spmd::Delivery::kLate, ++seed);
+        const LeafShares shares = watched ? unequal_shares(5, sizes, ++seed) : LeafShares();
+        const Outcome got = run_slices(s, *engine, sizes, spmd::Delivery::kLate, ++seed, shares);
         // More than an exchange for each layer at a time.
         CHECK(got.most > 3);
-        for (size_t i = 0; i < 2; ++i) CHECK(same(got.steps[i], alone.steps[i]));
+        int64_t checked = 0;
+        for (size_t i = 0; i < 2; ++i) {
+          CHECK(same(got.steps[i], alone.steps[i]));
+          checked += got.steps[i].checked_leaves;
+        }
+        CHECK((checked > 0) == watched);
       }
   // The control: what is never delivered is seen.
   const Setup s = overlap_setup("f32", 2, 0);
@@ -214,6 +239,68 @@ TEST_CASE("overlap: a worker that fails in mid-step is waited for by nobody, and
     CHECK(status.ok() == (number == 0));
     if (!status.ok()) CHECK(status.error().message().find("no room") != std::string::npos);
   }
+}
+
+// A worker whose link is slow: it waits so much longer for each exchange than for its messages.
+class SlowLink final : public runtime::ForwardedCollectives {
+ public:
+  SlowLink(runtime::Collectives& group, std::chrono::milliseconds longer)
+      : ForwardedCollectives(group), longer_(longer) {}
+  Status wait(int64_t ticket) override {
+    std::this_thread::sleep_for(longer_);
+    waited += std::chrono::duration<double>(longer_).count();
+    return ForwardedCollectives::wait(ticket);
+  }
+  double waited = 0;  // seconds, at least
+
+ private:
+  const std::chrono::milliseconds longer_;
+};
+
+TEST_CASE("overlap: a slow link makes no leaf slow, neither of its worker nor of those that wait for it") {
+  const auto engine = compiled_engine(1);
+  const Setup s = overlap_setup("f32", 2, 0, true);
+  const WorkerPlan plan = plan_of(s, *engine, {1, 1});
+  const train::State state = train::initial_state(s.programs, *engine, 0).value();
+  // The least time of a leaf of the slow worker, and of the other, and the least that the slow one waited.
+  struct Times {
+    double slow = 1e9, other = 1e9, waited = 1e9;
+  };
+  const auto run = [&](int steps, std::chrono::milliseconds longer) {
+    std::vector<std::unique_ptr<Worker>> all;
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      all.push_back(std::make_unique<Worker>(plan, rank));
+      check_ok(all.back()->adopt(state));
+    }
+    Times least;
+    for (int i = 0; i < steps; ++i)
+      check_ok(dist::run_workers(plan.mesh(), [&](runtime::Collectives& c) -> Status {
+        SlowLink link(c, longer);
+        runtime::Collectives& used = c.rank() == 0 ? static_cast<runtime::Collectives&>(link) : c;
+        Worker& worker = *all[static_cast<size_t>(c.rank())];
+        RETURN_IF_ERROR(
+            worker.step(used, batch_of(2, i % 2), optim::step_scalars(s.config.optimizer, i, 20)));
+        if (c.rank() > 0) return Status();
+        const std::vector<double>& times = worker.leaf_times().all;
+        if (times.size() != 2) return invalid_argument("no times of leaves");
+        CHECK((times[0] > 0 && times[1] > 0));
+        least.slow = std::min(least.slow, times[0]), least.other = std::min(least.other, times[1]);
+        least.waited = std::min(least.waited, link.waited);
+        return Status();
+      }));
+    return least;
+  };
+  // Longer together than a leaf takes where the machine is busy, or every access of memory is watched.
+  const Times times = run(2, std::chrono::milliseconds(20));
+  CHECK(times.waited > 0.75);
+  CHECK_MESSAGE(times.slow < times.waited / 4, times.slow, " s a leaf, and ", times.waited, " s of waiting");
+  CHECK_MESSAGE(times.other < times.waited / 4, times.other, " s a leaf, and ", times.waited,
+                " s of waiting");
+  // The control: a worker that computes slowly is slow.
+  ::setenv("OSTRO_SIM_SLOW", "1:100ms", 1);
+  const Times computing = run(1, std::chrono::milliseconds(1));
+  ::unsetenv("OSTRO_SIM_SLOW");
+  CHECK(computing.other == doctest::Approx(0.1));
 }
 
 }  // namespace

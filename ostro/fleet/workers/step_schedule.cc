@@ -39,26 +39,19 @@ class StepSchedule final : public GradientSchedule {
   Result<Buffers> gradients(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
                             const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
                             StepChecks& checks) override {
-    if (chunks_) return overlapped(c, owned, copies, batch, results, checks.step);
+    times_ = LeafTimes();
+    if (chunks_) return overlapped(c, owned, copies, batch, results, checks);
     if (params_.empty()) {
       phase("gather parameters");
       ASSIGN_OR_RETURN(
           params_, slices_ != nullptr ? slices_->gather(c, owned, copies) : gather_cells(plan_, c, owned));
     }
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
-    times_ = LeafTimes();
     SubtreeSums sums(leaves, plan_.options.slice_partials, add_whole_);
     LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
-    ASSIGN_OR_RETURN(const LeafOutputs outputs, run_leaves(c, batch, leaves, sums, twice));
-    const auto again = [&](int64_t leaf) { return run_leaf({&c}, params_, batch, leaf, checks.step); };
-    const auto source = [&](size_t k, int64_t of, int64_t to) {
-      return slices_ != nullptr ? slices_->source(k, of, to) : gathered_from(plan_, k, of, to);
-    };
-    const auto parameters = [&] {
-      return compare_parameters(plan_, c, peers_, {owned, copies, params_}, source, checks.step);
-    };
-    RETURN_IF_ERROR(twice.compare(c, again, parameters, checks));
-    ASSIGN_OR_RETURN(results, share_results(c, leaves, outputs));
+    ASSIGN_OR_RETURN(LeafRuns ran, run_leaves(c, params_, batch, leaves, sums, twice, nullptr));
+    RETURN_IF_ERROR(compare(c, {owned, copies, params_}, batch, twice, checks));
+    ASSIGN_OR_RETURN(results, share_results(c, leaves, ran.outputs));
     return exchange_gradients(c, leaves, sums);
   }
 
@@ -72,13 +65,13 @@ class StepSchedule final : public GradientSchedule {
     for (const train::Subtree& node : train::subtrees(leaves, range(leaves, place_)))
       load.partials = std::max(load.partials, finished++ + train::live_partials(node.count));
     // Shares may change: memory is for the largest.
-    if (plan_.options.measured_shares && peers_.size() > 1)
-      load.partials = std::max(load.partials, most_partials(leaves));
+    const bool changes = plan_.options.measured_shares && peers_.size() > 1;
+    if (changes) load.partials = std::max(load.partials, most_partials(leaves));
     // A leaf of another worker is computed again beside the sums of this one.
     if (plan_.options.check.on()) load.partials = std::max(load.partials, finished + 1);
     load.gradients = load.partials * plan_.used_bytes(rank_);  // while leaves run
     // The last leaf is added to the sums before it, or rounded, chunk by chunk, while all of it is there.
-    if (chunks_ && (load.leaves > 1 || plan_.options.slice_partials > 0))
+    if (chunks_ && ((changes ? leaves : load.leaves) > 1 || plan_.options.slice_partials > 0))
       load.gradients += plan_.used_bytes(rank_);
     add_leaf_results(plan_, rank_, leaves, slices_.get(), load);
     if (slices_ != nullptr) {
@@ -106,72 +99,86 @@ class StepSchedule final : public GradientSchedule {
   }
   static int64_t count(const train::LeafRange& own) { return own.end - own.begin; }
 
-  Result<LeafOutputs> run_leaves(runtime::Collectives& c, const train::BatchArrays& batch, int64_t leaves,
-                                 SubtreeSums& sums, LeafChecks& twice) {
-    LeafOutputs outputs(static_cast<size_t>(leaves));
+  struct LeafRuns {
+    LeafOutputs outputs;
+    Buffers last;  // with a SliceOverlap: the gradients of this worker's last leaf
+  };
+
+  // Runs this worker's leaves and adds up their gradients. `overlap`: null, or what is exchanged beside them;
+  // then `sums` gets those of the leaves before the last.
+  Result<LeafRuns> run_leaves(runtime::Collectives& c, const Buffers& params, const train::BatchArrays& batch,
+                              int64_t leaves, SubtreeSums& sums, LeafChecks& twice, SliceOverlap* overlap) {
+    LeafRuns ran{LeafOutputs(static_cast<size_t>(leaves)), {}};
     const train::LeafRange own = range(leaves, place_);
-    if (count(own) == 0) return outputs;
+    if (count(own) == 0) return ran;
     RETURN_IF_ERROR(leaf_program());  // compiling it is no leaf's time
     const bool timed = plan_.options.measured_shares || leaves_are_slow();
-    LeafClock clock(twice.step(), rank_, plan_.sharers() == plan_.mesh().size());
+    const auto aside = [&] { return overlap != nullptr ? overlap->seconds_aside() : 0; };
+    LeafClock clock(twice.step(), rank_);
     for (int64_t i = own.begin; i < own.end; ++i) {
       phase("leaf", i);
       fault_point("leaf", read_pulse().step, rank_);
-      ASSIGN_OR_RETURN(auto given, run_leaf({&c}, params_, batch, i, twice.step()));
+      const bool sent_beside = overlap != nullptr && i + 1 == own.end;
+      runtime::RunWatch* const watch =
+          overlap != nullptr ? overlap->watch(sent_beside ? &sums : nullptr, {i, 1}) : nullptr;
+      ASSIGN_OR_RETURN(auto given, run_leaf({&c, watch}, params, batch, i, twice.step()));
       RETURN_IF_ERROR(twice.computed(i, given));
-      RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
-      outputs[static_cast<size_t>(i)] = std::move(given);
-      if (timed) RETURN_IF_ERROR(clock.started(outputs[static_cast<size_t>(i)].loss_sum));
+      if (sent_beside)
+        ran.last = std::move(given.gradients);
+      else
+        RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
+      train::LeafResults<Buffer>& output = ran.outputs[static_cast<size_t>(i)];
+      output = std::move(given);
+      if (timed) RETURN_IF_ERROR(clock.started(output.loss_sum, aside()));
     }
     if (timed) {
-      ASSIGN_OR_RETURN(times_.own, clock.ended(outputs[static_cast<size_t>(own.end - 1)].loss_sum));
+      ASSIGN_OR_RETURN(times_.own,
+                       clock.ended(ran.outputs[static_cast<size_t>(own.end - 1)].loss_sum, aside()));
     }
-    return outputs;
+    return ran;
   }
 
   // gradients() with the exchanges of SliceOverlap.
   Result<Buffers> overlapped(runtime::Collectives& c, const Buffers& owned, const Buffers& copies,
                              const train::BatchArrays& batch, std::vector<train::LeafResult>& results,
-                             int64_t step) {
+                             StepChecks& checks) {
     const int64_t leaves = batch[0].shape().axes[0].size / plan_.rows;
     SliceOverlap overlap(plan_, *slices_, *chunks_, add_chunks_, c, rank_, leaves);
-    auto sums = run_beside(overlap, c, owned, copies, batch, leaves, results, step);
-    // `overlap` waits for what is on its way, and the others for what this worker will not send.
-    if (!sums.ok()) c.abort(sums.error().message());
+    auto sums = run_beside(overlap, c, owned, copies, batch, leaves, results, checks);
+    // `overlap` waits for what is on its way, and the others for what this worker will not send. Where
+    // workers disagree, all has been sent, and each of them drops it.
+    if (!sums.ok() && !checks.disagreement) c.abort(sums.error().message());
     return sums;
   }
 
   Result<Buffers> run_beside(SliceOverlap& overlap, runtime::Collectives& c, const Buffers& owned,
                              const Buffers& copies, const train::BatchArrays& batch, int64_t leaves,
-                             std::vector<train::LeafResult>& results, int64_t step) {
+                             std::vector<train::LeafResult>& results, StepChecks& checks) {
     phase("gather parameters");
-    SubtreeSums sums(leaves, plan_.options.slice_partials, add_whole_);  // of the leaves before the last
+    SubtreeSums sums(leaves, plan_.options.slice_partials, add_whole_);
+    LeafChecks twice(plan_, peers_, rank_, checks.step, leaves);
     RETURN_IF_ERROR(overlap.start(owned, copies));
-    LeafOutputs outputs(static_cast<size_t>(leaves));
-    Buffers last;
-    const train::LeafRange own = range(leaves, place_);
-    if (count(own) > 0) RETURN_IF_ERROR(leaf_program());
-    LeafClock clock(step, rank_, plan_.sharers() == plan_.mesh().size());
-    for (int64_t i = own.begin; i < own.end; ++i) {
-      phase("leaf", i);
-      fault_point("leaf", read_pulse().step, rank_);
-      const bool is_last = i + 1 == own.end;
-      runtime::RunWatch* const watch = overlap.watch(is_last ? &sums : nullptr, {i, 1});
-      ASSIGN_OR_RETURN(auto given, run_leaf({&c, watch}, overlap.parameters(), batch, i, step));
-      if (is_last)
-        last = std::move(given.gradients);
-      else
-        RETURN_IF_ERROR(sums.push({i, 1}, std::move(given.gradients)));
-      outputs[static_cast<size_t>(i)] = std::move(given);
-      if (leaves_are_slow()) RETURN_IF_ERROR(clock.started(outputs[static_cast<size_t>(i)].loss_sum));
-    }
+    ASSIGN_OR_RETURN(LeafRuns ran, run_leaves(c, overlap.parameters(), batch, leaves, sums, twice, &overlap));
     phase("exchange gradients");
     fault_point("exchange", read_pulse().step, rank_);
-    RETURN_IF_ERROR(overlap.leaves_done(last));
-    last.clear(), sums.clear();
-    ASSIGN_OR_RETURN(results, share_results(c, leaves, outputs));
+    RETURN_IF_ERROR(overlap.leaves_done(ran.last));
+    ran.last.clear(), sums.clear();
+    RETURN_IF_ERROR(compare(c, {owned, copies, overlap.parameters()}, batch, twice, checks));
+    ASSIGN_OR_RETURN(results, share_results(c, leaves, ran.outputs));
     phase("exchange gradients");
+    pulse_phase("exchange", checks.step);
     return overlap.finish();
+  }
+
+  // trainer.cross_check. `here.whole`: what the leaves have read.
+  Status compare(runtime::Collectives& c, const ParametersHere& here, const train::BatchArrays& batch,
+                 LeafChecks& twice, StepChecks& checks) {
+    const auto again = [&](int64_t leaf) { return run_leaf({&c}, here.whole, batch, leaf, checks.step); };
+    const auto source = [&](size_t k, int64_t of, int64_t to) {
+      return slices_ != nullptr ? slices_->source(k, of, to) : gathered_from(plan_, k, of, to);
+    };
+    const auto parameters = [&] { return compare_parameters(plan_, c, peers_, here, source, checks.step); };
+    return twice.compare(c, again, parameters, checks);
   }
 
   Result<std::vector<train::LeafResult>> share_results(runtime::Collectives& c, int64_t leaves,

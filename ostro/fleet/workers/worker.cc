@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "ostro/base/profile.h"
 #include "ostro/base/watch/pulse.h"
 #include "ostro/fleet/exchange/collective_bytes.h"
 #include "ostro/fleet/exchange/gather_all.h"
@@ -25,7 +24,6 @@ Result<train::StepResult> Worker::try_step(runtime::Collectives& c, const train:
                                            const std::vector<float>& scalars) {
   pending_.reset();
   ASSIGN_OR_RETURN(own_.params, runtime::all_to(std::move(own_.params), plan_.engine->memory()));
-  const PhasedSpan span(profiling() ? fmt::format("worker {}", rank_) : "");
   train::StepResult result;
   const PulseStep pulse(step_ + 1);
   ASSIGN_OR_RETURN(Buffers gradients,

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/fleet/shares/recent_times.h"
 #include "ostro/fleet/workers/gradient_schedule.h"
-#include "ostro/fleet/workers/worker_plan.h"
 
 namespace ostro::fleet {
 

@@ -14,6 +14,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/object_cache.h"
 #include "ostro/base/run_program.h"
+#include "ostro/base/user_cache.h"
 #include "ostro/io/files/path.h"
 
 namespace ostro::io {
@@ -93,9 +94,7 @@ bool is_hub_name(const std::string& path) {
 std::string hub_cache_folder() {
   if (const std::string cache = environment_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
   if (const std::string home = environment_variable("HF_HOME"); !home.empty()) return join_path(home, "hub");
-  const std::string cache = environment_variable("XDG_CACHE_HOME");
-  return join_path(cache.empty() ? join_path(environment_variable("HOME"), ".cache") : cache,
-                   "huggingface/hub");
+  return join_path(user_cache_folder().string(), "huggingface/hub");
 }
 
 Result<std::string> find_on_hub(const std::string& given, HubFiles wanted) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ struct LabState {
   std::map<std::string, Made> made;  // of the steps that are done
   bool stopped = false;              // context.stop asked to stop
 
+  // The steps that no rung left out, in the order of the plan; the view lives as long as this.
+  auto kept() const {
+    return steps | std::views::filter([](const StepState& s) { return s.action != Action::kLeft; });
+  }
   size_t done() const;      // steps
   size_t left_out() const;  // steps that a rung left out: nothing is to be done of them
   bool is_done() const;     // all others

@@ -54,8 +54,7 @@ bool is_registered_run(const DoneEntry& entry) {
 Result<std::vector<UnneededOutput>> find_unneeded(io::FileSystem& fs, const Plan& plan,
                                                   const LabState& state) {
   std::set<std::string> kept;  // names of folders
-  for (const StepState& s : state.steps) {
-    if (s.action == Action::kLeft) continue;
+  for (const StepState& s : state.kept()) {
     if (s.action != Action::kSkip)
       return invalid_argument(fmt::format(
           "{}: step {}: {}{}. What the steps behind it need is known when all are done: `ostro lab "

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
-#include <sstream>
+#include <string_view>
 #include <thread>
 
 #include "ostro/base/log.h"
@@ -17,6 +17,7 @@
 #include "ostro/cluster/slurm/batch_script.h"
 #include "ostro/cluster/slurm/private_file.h"
 #include "ostro/cluster/slurm/queue.h"
+#include "ostro/cluster/slurm/sbatch_words.h"
 #include "ostro/cluster/wire/worker_variables.h"
 #include "ostro/io/files/path.h"
 
@@ -26,6 +27,7 @@ namespace ostro::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using cluster::is_alive;
 using cluster::SlurmFate;
 using cluster::SlurmJob;
 
@@ -36,11 +38,6 @@ constexpr std::chrono::milliseconds kLongest{1'000}, kFirstLook{1'000}, kLastLoo
 // take to end that was cancelled; and an answer may take from one machine to another, when the job has ended.
 constexpr std::chrono::minutes kNoQueue{15};
 constexpr std::chrono::seconds kUnlisted{60}, kCancelTime{60}, kAnswerTime{5};
-
-bool is_alive(const SlurmJob& job) {
-  const SlurmFate fate = cluster::fate_of(job.state);
-  return fate == SlurmFate::kWaits || fate == SlurmFate::kRuns;
-}
 
 std::string job_text(const SlurmJob& job) {
   return fmt::format("job {} of Slurm{}: {}", job.id, job.nodes.empty() ? "" : " on " + job.nodes, job.state);
@@ -247,10 +244,10 @@ class SlurmCluster final : public Cluster {
 
 Status check_options(const SlurmOptions& options) {
   RETURN_IF_ERROR(cluster::check_sbatch_options(options.sbatch, "ostro lab run"));
-  std::istringstream words(options.sbatch);
-  for (std::string word; words >> word;)
-    if (word.starts_with("--cpus-per-task") || word == "-c" || (word.starts_with("-c") && word.size() > 2))
-      return invalid_argument(fmt::format("--sbatch: {} is set by `ostro lab run` itself; use --cpus", word));
+  constexpr std::string_view kCpus[] = {"--cpus-per-task", "-c"};
+  if (const auto uses = cluster::sbatch_uses(options.sbatch, kCpus); !uses.empty())
+    return invalid_argument(
+        fmt::format("--sbatch: {} is set by `ostro lab run` itself; use --cpus", uses.front().word));
   return {};
 }
 

@@ -175,6 +175,13 @@ inline Array ids(const std::vector<std::vector<int32_t>>& rows) {
              flat);
 }
 
+// The logits of one text, by the forward pass of the whole.
+inline std::vector<float> forward_logits(const Decoder& model, const std::vector<int32_t>& tokens) {
+  DefaultInterpreter use;
+  const auto forward = jit([](const Decoder& m, const Array& t) { return m.logits(t); });
+  return values<float>(forward(model, ids({tokens})));
+}
+
 // Elements of one batch row, positions [from, to).
 inline std::vector<float> part(const Array& logits, int64_t batch, int64_t from, int64_t to) {
   const int64_t n = logits.size("pos");

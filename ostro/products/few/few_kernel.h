@@ -9,9 +9,10 @@ namespace ostro::kernels {
 inline constexpr int kFewGroup = 32;  // steps of the contraction in a group of N7
 inline constexpr int kFewSteps =
     8;  // the least that `across` makes together: so many streams memory gives well
-inline constexpr int kFewRows = 16;  // the most rows of A
-inline constexpr int kFewLine = 64;  // bytes of a cache line
-inline constexpr int kFewUnit = 32;  // the most that FewKernel::unit may be
+inline constexpr int kFewRows = 32;   // the most rows of A
+inline constexpr int kFewLine = 64;   // bytes of a cache line
+inline constexpr int kFewUnit = 32;   // the most that FewKernel::unit may be
+inline constexpr int kFewPanels = 4;  // side by side: so a Zen 3 reads faster than one by one
 
 // Sums of `rows` rows and of whole units of columns, continued by a block of the contraction.
 struct FewSums {
@@ -41,14 +42,24 @@ struct FewAlong {
   int steps;  // of a chunk: 16 for f32 (1 to 16 where there is one chunk), kFewGroup for bf16
 };
 
+// B in panels: each has one unit of columns, step after step, so that it is read in one piece.
+struct FewPanels {
+  const void* const* w;  // the first step of each panel; their sums are neighbours in FewSums::c
+  int panels;            // 1 to kFewPanels: read side by side
+  int64_t steps;         // of the contraction; for bf16 a multiple of kFewGroup
+};
+
 struct FewKernel {
-  int unit;    // columns that are made together
-  int rows;    // products of more rows are faster with B packed; at most kFewRows
+  int unit;  // columns that are made together
+  // Products of more rows are faster with B packed; at most kFewRows. Of a B in panels: panel_rows.
+  int rows, panel_rows;
   bool pairs;  // A is words: the pairs of VDPBF16PS, 8 of the even chain and 8 of the odd one for each group
-  // The column at each position of a unit in FewSums::c, for `across`; nullptr: they lie in order.
-  const uint8_t* column_of;
+  // The column at each position of a unit in FewSums::c, for `across` and for `panels`; nullptr: they lie in
+  // order.
+  const uint8_t *column_of, *panel_column_of;
   void (*across)(const FewAcross&, const FewSums&);
   void (*along)(const FewAlong&, const FewSums&);
+  void (*panels)(const FewPanels&, const FewSums&);
 };
 
 const FewKernel& few_f32_generic();

@@ -55,7 +55,12 @@ struct FewPrepared {
   }
   int64_t strip() const {
     const int64_t unit = p.kernel->unit;
-    return p.across ? std::max(unit, std::min(kFewStrip, kFewStripSums / p.m() / unit * unit)) : unit;
+    switch (p.order) {
+      case FewOrder::kAcross: return std::max(unit, std::min(kFewStrip, kFewStripSums / p.m() / unit * unit));
+      case FewOrder::kAlong: return unit;
+      case FewOrder::kPanels: return kFewPanels * unit;
+    }
+    return unit;
   }
 };
 
@@ -88,7 +93,11 @@ class FewStrip {
       if (level + 1 < counts.size())
         return tree(level + 1, first * counts[level + 1], counts[level + 1], slot);
       begin(to);
-      return p_.p.across ? across(first, to) : along(first, to);
+      switch (p_.p.order) {
+        case FewOrder::kAcross: return across(first, to);
+        case FewOrder::kAlong: return along(first, to);
+        case FewOrder::kPanels: return panels(first, to);
+      }
     }
     const auto left = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count - 1)));
     tree(level, first, left, slot);
@@ -96,8 +105,16 @@ class FewStrip {
     for (int64_t i = 0; i < slot_; ++i) to[i] = to[i] + to[slot_ + i];
   }
 
+  const uint8_t* order() const {
+    switch (p_.p.order) {
+      case FewOrder::kAcross: return p_.p.kernel->column_of;
+      case FewOrder::kAlong: return nullptr;
+      case FewOrder::kPanels: return p_.p.kernel->panel_column_of;
+    }
+    return nullptr;
+  }
   int64_t place(int64_t position) const {
-    const uint8_t* order = p_.p.across ? p_.p.kernel->column_of : nullptr;
+    const uint8_t* order = this->order();
     const int64_t unit = p_.p.kernel->unit;
     return order == nullptr ? position : position / unit * unit + order[position % unit];
   }
@@ -114,7 +131,7 @@ class FewStrip {
 
   void store(int64_t row) {
     const float* from = sums_ + row * stride_;
-    if (p_.p.across && p_.p.kernel->column_of != nullptr) {
+    if (order() != nullptr) {
       float* ordered = chains_ + 2 * slot_;
       for (int64_t i = 0; i < padded_; ++i) ordered[place(i)] = from[i];
       from = ordered;
@@ -200,6 +217,26 @@ class FewStrip {
     p_.p.kernel->along({w, w, 1, static_cast<int>(f32 ? rest : per_line)}, s);
   }
 
+  // B in panels. The steps of bf16 that do not fill a group are read through a buffer, with zeros behind
+  // them.
+  void panels(int64_t leaf, float* sums) const {
+    const int64_t begin = p_.leaf_begin(leaf), count = p_.p.leaf_ends[leaf] - begin;
+    if (count == 0) return;
+    const int64_t unit = p_.p.kernel->unit, whole = p_.p.f32 ? count : count / kFewGroup * kFewGroup;
+    const auto panels = static_cast<int>(columns_ / unit);
+    const void* w[kFewPanels];
+    for (int p = 0; p < panels; ++p) w[p] = p_.at(begin, first_ + p * unit);
+    FewSums s{p_.x + p_.x_begin[leaf], static_cast<int>(p_.p.m()), sums, stride_};
+    p_.p.kernel->panels({w, panels, whole}, s);
+    if (whole == count) return;
+    alignas(64) uint16_t rest[kFewPanels][kFewGroup * kFewUnit] = {};
+    for (int p = 0; p < panels; ++p)
+      w[p] = std::memcpy(rest[p], p_.at(begin + whole, first_ + p * unit),
+                         static_cast<size_t>((count - whole) * unit * 2));
+    s.x = static_cast<const uint32_t*>(s.x) + p_.steps_of_x(whole) * p_.p.m();
+    p_.p.kernel->panels({w, panels, kFewGroup}, s);
+  }
+
   const FewPrepared& p_;
   // Sums of a row, between rows, and of all rows: a stride that is no power of two, so that rows do not
   // compete for the same sets of a cache.
@@ -240,9 +277,9 @@ void read_x(const FewPrepared& prepared, uint32_t* x) {
 
 }  // namespace
 
-bool ascends(std::span<const int64_t> offsets) {
+bool ascends(std::span<const int64_t> offsets, int64_t by) {
   for (size_t i = 1; i < offsets.size(); ++i)
-    if (offsets[i] != offsets[i - 1] + 1) return false;
+    if (offsets[i] != offsets[i - 1] + by) return false;
   return true;
 }
 
@@ -265,7 +302,8 @@ void run_few_products(machine::ThreadPool& pool, std::span<const FewProduct> pro
     read_x(prepared, x);
     prepared.x = x;
     x += prepared.words;
-    const int64_t least = p.across ? kAcrossColumns : kAlongColumns, unit = p.kernel->unit;
+    const int64_t least = p.order == FewOrder::kAcross ? kAcrossColumns : kAlongColumns,
+                  unit = p.kernel->unit;
     const int64_t units = ceil_div(p.n(), unit);
     const int64_t each = std::clamp<int64_t>(p.n() / (threads * least), 1, kRangesAThread);
     const int64_t count = threads == 1 ? 1 : std::min(units, threads * each);

@@ -11,12 +11,16 @@
 
 namespace ostro::kernels {
 
+// How B lies: its columns are contiguous; its steps are, in each leaf; or it is in panels of FewKernel::unit
+// columns: those of one step are contiguous, and in each leaf of the contraction the steps of a panel are.
+enum class FewOrder { kAcross, kAlong, kPanels };
+
 // Offsets are in elements. Everything is borrowed.
 struct FewProduct {
   const FewKernel* kernel;
-  bool f32, out_f32;                                    // the operands, and C; else they are bf16
-  bool c_runs;                                          // c_col ascends by one
-  bool across;                                          // b_col ascends by one; else b_row does in each leaf
+  bool f32, out_f32;  // the operands, and C; else they are bf16
+  bool c_runs;        // c_col ascends by one
+  FewOrder order;
   bool go_on;                                           // from what C holds; an f32 C without leaves
   std::span<const int64_t> a_row, a_col;                // m, k entries
   std::span<const int64_t> b_row, b_col;                // k, n entries
@@ -34,7 +38,7 @@ struct FewProduct {
 // All products as one job of the pool. 1 <= m <= kFewRows, n at least a unit, k at least 1.
 void run_few_products(machine::ThreadPool& pool, std::span<const FewProduct> products);
 
-// Whether each offset is the one before it plus one.
-bool ascends(std::span<const int64_t> offsets);
+// Whether each offset is the one before it plus `by`.
+bool ascends(std::span<const int64_t> offsets, int64_t by = 1);
 
 }  // namespace ostro::kernels

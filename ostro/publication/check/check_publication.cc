@@ -89,8 +89,8 @@ void check_registry(BundleCheck& check, const PublicationManifest& manifest, con
 // The chain of each run has the hash that the journal has for the step.
 void check_chains(BundleCheck& check, const PublishedLab& lab) {
   int64_t runs = 0;
-  for (const lab::StepState& s : lab.state.steps) {
-    if (!s.step->kind->makes_run() || s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : lab.state.kept()) {
+    if (!s.step->kind->makes_run()) continue;
     const std::string path = io::join_path(lab.state.made.at(s.step->name).folder, chain::kChainFile);
     const auto chain = chain::read_chain(check.context.fs, path);
     if (!chain.ok())
@@ -110,8 +110,8 @@ void check_chains(BundleCheck& check, const PublishedLab& lab) {
 void check_rungs(BundleCheck& check, const PublishedLab& lab) {
   io::FileSystem& fs = check.context.fs;
   int64_t rungs = 0;
-  for (const lab::StepState& s : lab.state.steps) {
-    if (s.step->kind->name != lab::kRung || s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : lab.state.kept()) {
+    if (s.step->kind->name != lab::kRung) continue;
     const std::string path = io::join_path(lab.state.made.at(s.step->name).folder, lab::kRungFile);
     const auto there = fs.read_file(path);
     const auto again = lab::rung_text(fs, lab.plan, lab.state.made, *s.step);

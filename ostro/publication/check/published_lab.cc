@@ -158,8 +158,7 @@ Result<PublishedLab> open_lab(io::FileSystem& fs, const std::string& directory,
 Result<std::vector<std::string>> output_faults(io::FileSystem& fs, const PublishedLab& lab,
                                                const PublicationManifest& manifest, int64_t& left_out) {
   std::vector<std::string> faults;
-  for (const lab::StepState& s : lab.state.steps) {
-    if (s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : lab.state.kept()) {
     const std::string& folder = lab.state.made.at(s.step->name).folder;
     if (folder.empty()) continue;
     const std::string list = lab::manifest_path(lab.plan.directory(), s.fingerprint);

@@ -81,8 +81,7 @@ std::string research_crate(const PublicationManifest& m, const lab::LabState& st
       file["@type"] = CrateJson::array({"File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"});
     graph.push_back(file);
   }
-  for (const lab::StepState& s : state.steps) {
-    if (s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : state.kept()) {
     const PublishedStep& step = m.steps.at(s.step->name);
     add_step(m, *s.step, graph, actions, steps);
     if (step.bundle.empty()) continue;
@@ -119,9 +118,8 @@ std::string research_crate(const PublicationManifest& m, const lab::LabState& st
                    {"object",
                     [&] {
                       CrateJson all = CrateJson::array();
-                      for (const lab::StepState& s : state.steps)
-                        if (s.action != lab::Action::kLeft)
-                          all.push_back(reference("#control-" + uri(s.step->name)));
+                      for (const lab::StepState& s : state.kept())
+                        all.push_back(reference("#control-" + uri(s.step->name)));
                       return all;
                     }()},
                    {"result", reference("#run")}});

@@ -118,8 +118,7 @@ Status copy_lab(const Context& context, const lab::Plan& plan, const lab::LabSta
       RETURN_IF_ERROR(copy_to(fs, io::join_path(io::join_path(from, "plans"), file),
                               io::join_path(io::join_path(to, "plans"), file)));
   std::set<std::string> done;  // steps with the same fingerprint have one output
-  for (const lab::StepState& s : state.steps) {
-    if (s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : state.kept()) {
     const std::string& folder = state.made.at(s.step->name).folder;
     if (folder.empty() || !done.insert(s.fingerprint).second) continue;
     const std::string output = lab::output_folder(to, s.fingerprint);

@@ -85,8 +85,7 @@ Result<std::map<std::string, PublishedStep>> published_steps(io::FileSystem& fs,
                                                              bool bundles) {
   std::map<std::string, PublishedStep> out;
   std::set<std::string> taken;
-  for (const lab::StepState& s : material.state.steps) {
-    if (s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : material.state.kept()) {
     PublishedStep& step = out[s.step->name];
     step = {s.step->kind->name, s.fingerprint, s.content};
     ASSIGN_OR_RETURN(const bool is_whole, is_whole_run(fs, material, *s.step));
@@ -104,8 +103,7 @@ Result<std::map<std::string, PublishedStep>> published_steps(io::FileSystem& fs,
 Status publish_bundles(const Context& context, const PublishRequest& request, const Material& material,
                        const PublicationManifest& manifest, const std::string& place,
                        std::vector<std::string>& remarks) {
-  for (const lab::StepState& s : material.state.steps) {
-    if (s.action == lab::Action::kLeft) continue;
+  for (const lab::StepState& s : material.state.kept()) {
     const std::string& folder = manifest.steps.at(s.step->name).bundle;
     if (folder.empty()) continue;
     RETURN_IF_ERROR(context.fs.make_dirs(io::join_path(place, kBundlesFolder)));

@@ -5,7 +5,7 @@
 #include "ostro/base/log.h"
 #include "ostro/cluster/watch/cluster_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 #include "ostro/run/job/job_hello.h"
 #include "ostro/run/job/time_limits.h"
 #include "ostro/run/loop/resume.h"
@@ -30,7 +30,7 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
                                                         int64_t max_workers) {
   const std::string directory = train::run_directory(config);
   // Before anything in that folder changes.
-  RETURN_IF_ERROR(check_fixed_options(io::default_file_system(), config));
+  RETURN_IF_ERROR(check_fixed_options(objects::default_file_system(), config));
   for (const std::string& idle : train::idle_mesh_axes(config, max_workers)) log_warning(idle);
   cluster::CoordinatorOptions options;
   options.min_workers = min_workers;
@@ -38,8 +38,10 @@ Result<cluster::CoordinatorOptions> coordinator_options(const train::TrainConfig
   options.tls = config.trainer.tls.has_value();
   options.link_timeout = link_limit(config.trainer);
   options.multiple = train::mesh_multiple(config.trainer.sharding);
+  options.replicas = train::outer_replicas(config.trainer.sharding);
+  options.equal_slices = config.trainer.sharding.mesh.exchange == train::ExchangeSchedule::kLayer;
   options.mesh = [config](int64_t size) { return mesh_text(config, size); };
-  RETURN_IF_ERROR(io::default_file_system().make_dirs(directory));
+  RETURN_IF_ERROR(objects::default_file_system().make_dirs(directory));
   ASSIGN_OR_RETURN(const std::string place, place_of_run(directory));
   options.expected = job_hello(config, place);
   options.journal = io::join_path(directory, cluster::kJournalFile);

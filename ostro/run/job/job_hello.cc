@@ -12,7 +12,7 @@
 #include "ostro/chain/version.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 
 namespace ostro::run {
 namespace {
@@ -43,7 +43,7 @@ cluster::Hello job_hello(const train::TrainConfig& config, const std::string& pl
 }
 
 Result<std::string> place_of_run(const std::string& directory) {
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = objects::default_file_system();
   const std::string path = io::join_path(directory, kPlaceFile);
   if (auto found = fs.read_file(path, kMostPlaceBytes); found.ok() && !found->empty()) return found;
   std::random_device device;

@@ -13,7 +13,7 @@
 #include "ostro/cluster/local/local_launcher.h"
 #include "ostro/io/files/atomic_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 #include "ostro/run/job/time_limits.h"
 
 namespace ostro::run {
@@ -32,7 +32,7 @@ void report_hang(const train::TrainConfig& config, const Pulse& pulse, Seconds s
   const std::string path =
       io::join_path(train::run_directory(config), fmt::format("hang-{}.txt", ::getpid()));
   const Status written =
-      io::write_file_atomically(io::default_file_system(), path, fmt::format("{}\n\n{}", what, stacks));
+      io::write_file_atomically(objects::default_file_system(), path, fmt::format("{}\n\n{}", what, stacks));
   log_error(fmt::format("{}; the stacks of its threads are in {}", what,
                         written.ok() ? path : "the lines below (" + written.error().message() + ")"));
   log_error(stacks);

@@ -8,6 +8,7 @@
 #include "ostro/base/log.h"
 #include "ostro/base/watch/fault_point.h"
 #include "ostro/base/watch/pulse.h"
+#include "ostro/base/watch/said.h"
 #include "ostro/cluster/local/local_launcher.h"
 #include "ostro/cluster/member.h"
 #include "ostro/cluster/relay_caller.h"
@@ -16,11 +17,11 @@
 #include "ostro/dist/reach.h"
 #include "ostro/io/files/path.h"
 #include "ostro/run/job/coordinated_membership.h"
+#include "ostro/run/job/follower.h"
 #include "ostro/run/job/job_hello.h"
 #include "ostro/run/job/leave_when_asked.h"
 #include "ostro/run/job/machine_text.h"
 #include "ostro/run/job/worker_hang.h"
-#include "ostro/run/loop/follower.h"
 #include "ostro/run/report/goodput.h"
 
 namespace ostro::run {
@@ -232,6 +233,7 @@ Result<int> work(const Context& context, const WorkerRequest& request) {
                    cluster::Member::join(request.coordinator.host, request.coordinator.port, request.secret,
                                          hello, request.patience, request.config.trainer.tls.has_value()));
   member->report(progress_now);
+  member->pass_on(take_said);
   relay.follow([&member = *member] { return member.coordinator_address(); });
   // For its goodput: what was before this job is not its time.
   const std::string state_file = io::join_path(directory, cluster::kClusterFile);

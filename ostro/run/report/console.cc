@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "ostro/base/watch/said.h"
+
 namespace ostro::run {
 namespace {
 
@@ -67,6 +69,7 @@ void Console::status(std::string_view text) {
 
 Console::Write stderr_writer() {
   return [](std::string_view text) {
+    add_said(text);
     while (!text.empty()) {
       const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
       if (n <= 0) return;  // the reader has gone; training continues

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "ostro/io/json/json_fields.h"
 
@@ -36,6 +37,9 @@ bool text_of(Fields& fields, const char* field, const Json& content, std::string
   }
   return true;
 }
+
+// OpenAI's newer name of the role; templates know the older one.
+Json role_of(const Json& role) { return role == "developer" ? Json("system") : role; }
 
 bool is_name(const std::string& name) {
   constexpr size_t kMost = 64;
@@ -107,6 +111,7 @@ Json read_messages(Fields& fields, const Json& messages) {
       fields.fail("messages", "holds a message that is no object with a \"role\"");
       return {};
     }
+    message["role"] = role_of(message["role"]);
     if (message.contains("content") && message["content"].is_array()) {
       std::string text;
       if (!text_of(fields, "messages", message["content"], text)) return {};
@@ -143,6 +148,34 @@ Functions read_tools(Fields& fields, bool flat) {
   return out;
 }
 
+Json read_variables(Fields& fields) {
+  constexpr const char* kField = "chat_template_kwargs";
+  constexpr size_t kMost = 16, kMostName = 64, kMostBytes = 16384;
+  const Json* given = fields.find(kField);
+  if (given == nullptr) return Json::object();
+  const auto fail = [&](const std::string& what) {
+    fields.fail(kField, what);
+    return Json::object();
+  };
+  if (!given->is_object()) return fail(fmt::format("is {}; it is an object of variables", shown(*given)));
+  if (given->size() > kMost)
+    return fail(fmt::format("has {} members; at most {} are taken", given->size(), kMost));
+  for (const auto& [name, value] : given->items()) {
+    const bool is_word = !name.empty() && name.size() <= kMostName &&
+                         std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+                         std::all_of(name.begin(), name.end(),
+                                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    if (!is_word)
+      return fail(fmt::format("has {}; a variable's name has 1 to {} letters, digits and '_'", shown(name),
+                              kMostName));
+    for (const char* own : {"messages", "tools", "add_generation_prompt"})
+      if (name == own) return fail(fmt::format("has \"{}\", which the request itself says", name));
+  }
+  if (const size_t bytes = given->dump().size(); bytes > kMostBytes)
+    return fail(fmt::format("has {} bytes; at most {} are taken", bytes, kMostBytes));
+  return *given;
+}
+
 Json read_items(Fields& fields, const Json& input, const std::string& instructions) {
   Json out = Json::array();
   if (!instructions.empty()) out.push_back({{"role", "system"}, {"content", instructions}});
@@ -159,7 +192,7 @@ Json read_items(Fields& fields, const Json& input, const std::string& instructio
     if ((type.is_null() || type == "message") && role.is_string()) {
       std::string text;
       if (!text_of(fields, "input", member(item, "content"), text)) return {};
-      out.push_back({{"role", role == "developer" ? Json("system") : role}, {"content", text}});
+      out.push_back({{"role", role_of(role)}, {"content", text}});
     } else if (type == "function_call") {
       Json call = call_json(fields, "input", member(item, "call_id"), member(item, "name"),
                             member(item, "arguments"));

@@ -10,7 +10,7 @@
 #include "ostro/base/sha256.h"
 #include "ostro/convert/import/made_model.h"
 #include "ostro/convert/import/peft_model.h"
-#include "ostro/infer/resident_weights.h"
+#include "ostro/infer/weights/resident_weights.h"
 #include "ostro/io/files/path.h"
 #include "ostro/nn/adapters.h"
 #include "ostro/numerics/arrays.h"
@@ -20,6 +20,16 @@ namespace ostro::serve {
 namespace {
 
 using runtime::Buffer;
+
+// As the command line has it.
+std::string words_of(const NamedAdapter& adapter) {
+  return fmt::format("--adapter {}{}{}", adapter.name, adapter.name.empty() ? "" : "=", adapter.path);
+}
+
+Error not_named(const std::string& option, const std::string& word) {
+  return invalid_argument(
+      fmt::format("{} {}: write NAME=DIR; a name has letters, digits, \".\", \"_\" and \"-\"", option, word));
+}
 
 Result<trained::LoadedModel> with_peft(const Context& context, const NamedAdapter& adapter,
                                        const trained::LoadedModel& base) {
@@ -47,11 +57,9 @@ Status check_base(const NamedAdapter& adapter, const trained::LoadedModel& with,
                   const trained::LoadedModel& base) {
   const auto layers = trained::layers_of(with), base_layers = trained::layers_of(base);
   if (!layers || !base_layers)
-    return unsupported(
-        fmt::format("--adapter {}={}: only decoders can have one", adapter.name, adapter.path));
+    return unsupported(fmt::format("{}: only decoders can have one", words_of(adapter)));
   const auto other = [&](const std::string& what) {
-    return invalid_argument(
-        fmt::format("--adapter {}={}: it is of another base: {}", adapter.name, adapter.path, what));
+    return invalid_argument(fmt::format("{}: it is of another base: {}", words_of(adapter), what));
   };
   std::map<std::string, size_t> places;
   for (size_t k = 0; k < base.functions.paths.size(); ++k) places[base.functions.paths[k]] = k;
@@ -73,8 +81,8 @@ Status check_base(const NamedAdapter& adapter, const trained::LoadedModel& with,
       return other(fmt::format("{} has other values than that of {}", path, base.parameters.path));
   }
   if (shared == with.functions.paths.size())
-    return invalid_argument(fmt::format("--adapter {}={}: this model has no adapter (adapter.type: none)",
-                                        adapter.name, adapter.path));
+    return invalid_argument(
+        fmt::format("{}: this model has no adapter (adapter.type: none)", words_of(adapter)));
   if (shared != places.size())
     return other(
         fmt::format("it has {} of the {} parameters of {}", shared, places.size(), base.parameters.path));
@@ -88,26 +96,33 @@ Result<std::vector<NamedAdapter>> parse_adapters(const std::vector<std::string>&
   std::vector<NamedAdapter> out;
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
-    const std::string name = word.substr(0, equals);
-    const auto allowed = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
-    };
-    if (equals == std::string::npos || equals + 1 == word.size() || name.empty() ||
-        !std::all_of(name.begin(), name.end(), allowed))
-      return invalid_argument(fmt::format(
-          "{} {}: write NAME=DIR; a name has letters, digits, \".\", \"_\" and \"-\"", option, word));
-    for (const NamedAdapter& one : out)
-      if (one.name == name)
-        return invalid_argument(
-            fmt::format("{} {}: the name {} is that of {} already", option, word, name, one.path));
-    out.push_back({name, word.substr(equals + 1)});
+    if (equals == std::string::npos) return not_named(option, word);
+    out.push_back({word.substr(0, equals), word.substr(equals + 1)});
   }
+  RETURN_IF_ERROR(check_adapters(out, option));
   return out;
+}
+
+Status check_adapters(const std::vector<NamedAdapter>& adapters, const std::string& option) {
+  const auto allowed = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-';
+  };
+  std::map<std::string, std::string> paths;
+  for (const auto& [name, path] : adapters) {
+    const std::string word = name + "=" + path;
+    if (name.empty() || path.empty() || !std::all_of(name.begin(), name.end(), allowed))
+      return not_named(option, word);
+    const auto [earlier, is_new] = paths.try_emplace(name, path);
+    if (!is_new)
+      return invalid_argument(
+          fmt::format("{} {}: the name {} is that of {} already", option, word, name, earlier->second));
+  }
+  return {};
 }
 
 Result<trained::LoadedModel> with_adapter(const Context& context, const NamedAdapter& adapter,
                                           const trained::LoadedModel& base, const AdapterOptions& options) {
-  const std::string what = fmt::format("--adapter {}={}", adapter.name, adapter.path);
+  const std::string what = words_of(adapter);
   if (train::lora_spec(base.config.adapter))
     return invalid_argument(
         fmt::format("{}: {} has an adapter itself; serve its base with both", what, base.parameters.path));
@@ -177,6 +192,11 @@ std::string adapter_hash(const std::vector<std::string>& paths, std::span<const 
     hash.update(wide.bytes());
   }
   return to_hex(hash.finish());
+}
+
+std::string adapter_hash(const trained::LoadedModel& with) {
+  return adapter_hash(with.functions.paths, with.parameters.values,
+                      train::lora_spec(with.config.adapter)->scale);
 }
 
 }  // namespace ostro::serve

@@ -11,15 +11,18 @@
 
 namespace ostro::serve {
 
-// An adapter and the name by which requests ask for it.
+// An adapter and the name by which requests ask for it; empty: of one that is not served beside its base.
 struct NamedAdapter {
   std::string name, path;
 };
 
-// The words "NAME=DIR" of the option `option`. Errors: a word without a name or a path, a name of other
-// characters than letters, digits, ".", "_" and "-", a name twice.
+// The words "NAME=DIR" of the option `option`. Errors: a word without "="; those of check_adapters.
 Result<std::vector<NamedAdapter>> parse_adapters(const std::vector<std::string>& words,
                                                  const std::string& option);
+
+// Errors: one without a name or a path, a name of other characters than letters, digits, ".", "_" and "-", a
+// name twice.
+Status check_adapters(const std::vector<NamedAdapter>& adapters, const std::string& option);
 
 struct AdapterOptions {
   std::string tokenizer;
@@ -46,5 +49,7 @@ Status share_parameters(trained::LoadedModel& base, std::vector<trained::LoadedM
 // the bytes, f32.
 std::string adapter_hash(const std::vector<std::string>& paths, std::span<const runtime::Buffer> values,
                          double scale);
+// That of a model of with_adapter.
+std::string adapter_hash(const trained::LoadedModel& with);
 
 }  // namespace ostro::serve

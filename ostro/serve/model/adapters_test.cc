@@ -17,6 +17,8 @@ TEST_CASE("adapters are named once, and where they are") {
     CHECK_MESSAGE(!refused.ok(), word);
     if (!refused.ok()) CHECK(refused.error().message().find("write NAME=DIR") != std::string::npos);
   }
+  CHECK(check_adapters({{"a", "x"}, {"b", "x"}}, "--adapter").ok());
+  CHECK(!check_adapters({{"a=b", "x"}}, "--adapter").ok());  // a name that no word could give
   CHECK(parse_adapters({"a=x", "a=y"}, "--adapter").error().message().find("that of x already") !=
         std::string::npos);
 }

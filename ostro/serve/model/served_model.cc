@@ -73,6 +73,7 @@ Result<std::unique_ptr<ServedModel>> served_on(const Context& context,
         ASSIGN_OR_RETURN(out.runner, infer::make_runner(model.functions, trained::layers_of(model),
                                                         std::move(model.parameters.values), *out.engine,
                                                         limits_of(model, running, pages), leaves));
+        out.settling = std::make_unique<infer::SettleLater>(*out.runner);
         return {};
       });
 }
@@ -90,39 +91,21 @@ Result<std::unique_ptr<ServedModel>> served_by_rows(
                    });
 }
 
-}  // namespace
-
-Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
-                                                 const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use, int64_t running,
-                                                 int64_t pages) {
-  ASSIGN_OR_RETURN(auto all,
-                   load_with_adapters(context, checkpoint, tokenizer, trust, use, {}, running, pages));
-  return std::move(all[0]);
-}
-
-Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
-    const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
-    const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running,
-    int64_t pages) {
-  ASSIGN_OR_RETURN(auto made, context.engine());  // one that cannot be made is told before anything is read
-  const std::shared_ptr<runtime::Engine> engine = std::move(made);
-  trained::UseOptions of_base = use;
-  of_base.as_read = true;
-  ASSIGN_OR_RETURN(trained::LoadedModel base,
-                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, of_base));
-  release_kept_memory();  // of what was read piece by piece
+// The base, then it with each adapter, on this engine: first those of a group, then the others alone.
+Result<std::vector<std::unique_ptr<ServedModel>>> with_adapters_on(
+    const Context& context, const std::shared_ptr<runtime::Engine>& engine, trained::LoadedModel base,
+    const std::string& checkpoint, const AdapterOptions& options, const std::vector<NamedAdapter>& adapters,
+    int64_t running, int64_t pages) {
+  const trained::UseOptions& use = options.use;
   const std::string state = base.parameters.name;
   std::vector<trained::LoadedModel> with;
   std::vector<std::string> hashes;
   std::vector<RowGroup> groups;
   if (!adapters.empty()) {
     for (const NamedAdapter& one : adapters) {
-      ASSIGN_OR_RETURN(trained::LoadedModel loaded,
-                       with_adapter(context, one, base, {tokenizer, trust, use}));
+      ASSIGN_OR_RETURN(trained::LoadedModel loaded, with_adapter(context, one, base, options));
       keep_adapter_alone(loaded);
-      hashes.push_back(adapter_hash(loaded.functions.paths, loaded.parameters.values,
-                                    train::lora_spec(loaded.config.adapter)->scale));
+      hashes.push_back(adapter_hash(loaded));
       with.push_back(std::move(loaded));
     }
     RETURN_IF_ERROR(share_parameters(base, with, engine->memory()));
@@ -162,6 +145,23 @@ Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
   return out;
 }
 
+}  // namespace
+
+Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
+    const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
+    const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running,
+    int64_t pages) {
+  ASSIGN_OR_RETURN(auto made, context.engine());  // one that cannot be made is told before anything is read
+  const std::shared_ptr<runtime::Engine> engine = std::move(made);
+  trained::UseOptions of_base = use;
+  of_base.as_read = true;
+  ASSIGN_OR_RETURN(trained::LoadedModel base,
+                   trained::load_model(context.fs, checkpoint, tokenizer, context.models, trust, of_base));
+  release_kept_memory();  // of what was read piece by piece
+  return with_adapters_on(context, engine, std::move(base), checkpoint, {tokenizer, trust, use}, adapters,
+                          running, pages);
+}
+
 Result<std::unique_ptr<ServedModel>> load_streamed(const Context& context, const std::string& checkpoint,
                                                    const std::string& tokenizer, trained::Trust trust,
                                                    const trained::UseOptions& use,
@@ -188,11 +188,13 @@ Result<std::unique_ptr<ServedModel>> load_streamed(const Context& context, const
       });
 }
 
-Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
-                                               const std::string& checkpoint, const trained::UseOptions& use,
-                                               int64_t running, int64_t pages) {
+Result<std::vector<std::unique_ptr<ServedModel>>> served_with_adapters(
+    const Context& context, trained::LoadedModel loaded, const std::string& checkpoint,
+    const AdapterOptions& options, const std::vector<NamedAdapter>& adapters, int64_t running,
+    int64_t pages) {
   ASSIGN_OR_RETURN(auto engine, context.engine());
-  return served_on(context, std::move(engine), std::move(loaded), checkpoint, use, running, pages);
+  return with_adapters_on(context, std::move(engine), std::move(loaded), checkpoint, options, adapters,
+                          running, pages);
 }
 
 }  // namespace ostro::serve

@@ -9,7 +9,8 @@
 #include "ostro/context/context.h"
 #include "ostro/eval/score/chat_prompts.h"
 #include "ostro/infer/layer_rows.h"
-#include "ostro/infer/weight_store.h"
+#include "ostro/infer/settle_later.h"
+#include "ostro/infer/weights/weight_store.h"
 #include "ostro/serve/json/tools.h"
 #include "ostro/serve/model/adapters.h"
 #include "ostro/trained/loaded_model.h"
@@ -45,30 +46,25 @@ struct ServedModel {
   std::shared_ptr<infer::WeightStore> store;  // of load_streamed; null: the parameters are in memory
   // Used by one thread at a time; the rest by any. With `rows`, one thread for all models that have the same.
   std::unique_ptr<infer::RowRunner> runner;
+  std::unique_ptr<infer::SettleLater> settling;  // of the runner
   std::shared_ptr<infer::LayerRows> rows;  // through which its sequences go beside those of other models; or
                                            // null
 
   int64_t tokens() const { return tokenizer->vocab_size(); }
 };
 
-// Loads a checkpoint or a run's newest one, as trained::load_model does. Errors: those of loading; initial
-// parameters, which no checkpoint has; a model without a cached step. `running`: answers that run at a time
-// at most. `pages`: of 128 positions, of all of them together; 0: each has room for a whole context.
-Result<std::unique_ptr<ServedModel>> load_served(const Context& context, const std::string& checkpoint,
-                                                 const std::string& tokenizer, trained::Trust trust,
-                                                 const trained::UseOptions& use, int64_t running = 1,
-                                                 int64_t pages = 0);
-
-// The same with adapters of that model: first the model itself, then one for each. They share the model's
-// parameters and engine. Those of one group (row_groups) share steps, sequences and pages, of which `running`
-// and `pages` are for all of them; each other one has its own. Errors: besides those above, those of
-// with_adapter.
+// Loads a checkpoint or a run's newest one, as trained::load_model does, and adapters of it: first the model
+// itself, then one for each. They share the model's parameters and engine. `running`: answers that run at a
+// time at most. `pages`: of 128 positions, of all of them together; 0: each has room for a whole context.
+// Those of one group (row_groups) share steps, sequences and pages, of which `running` and `pages` are for
+// all of them; each other one has its own. Errors: those of loading and of with_adapter; initial parameters,
+// which no checkpoint has; a model without a cached step.
 Result<std::vector<std::unique_ptr<ServedModel>>> load_with_adapters(
     const Context& context, const std::string& checkpoint, const std::string& tokenizer, trained::Trust trust,
     const trained::UseOptions& use, const std::vector<NamedAdapter>& adapters, int64_t running = 1,
     int64_t pages = 0);
 
-// The same of a model whose parameters stay in the checkpoint and are read layer by layer, as
+// A model alone, whose parameters stay in the checkpoint and are read layer by layer, as
 // trained::open_streamed does: at most `keep_bytes` of them are kept; nothing: half of the free memory.
 // Programs are built when a step first needs them. Errors: those of trained::open_model and check_weights.
 Result<std::unique_ptr<ServedModel>> load_streamed(const Context& context, const std::string& checkpoint,
@@ -77,9 +73,11 @@ Result<std::unique_ptr<ServedModel>> load_streamed(const Context& context, const
                                                    std::optional<int64_t> keep_bytes, int64_t running = 1,
                                                    int64_t pages = 0);
 
-// The same of a model that is loaded already from `checkpoint`; they share its parameters.
-Result<std::unique_ptr<ServedModel>> served_of(const Context& context, trained::LoadedModel loaded,
-                                               const std::string& checkpoint, const trained::UseOptions& use,
-                                               int64_t running = 1, int64_t pages = 0);
+// As load_with_adapters, of a model that is loaded already from `checkpoint`, with these options; they share
+// its parameters.
+Result<std::vector<std::unique_ptr<ServedModel>>> served_with_adapters(
+    const Context& context, trained::LoadedModel loaded, const std::string& checkpoint,
+    const AdapterOptions& options, const std::vector<NamedAdapter>& adapters, int64_t running = 1,
+    int64_t pages = 0);
 
 }  // namespace ostro::serve

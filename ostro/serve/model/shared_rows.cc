@@ -3,7 +3,7 @@
 #include <map>
 
 #include "ostro/infer/decode_program.h"
-#include "ostro/infer/resident_weights.h"
+#include "ostro/infer/weights/resident_weights.h"
 #include "ostro/nn/adapters.h"
 #include "ostro/serve/model/adapter_rows.h"
 #include "ostro/train/programs/programs.h"

@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 #include "ostro/audit/findings_json.h"
 #include "ostro/audit/sample/draw.h"
+#include "ostro/base/out_of_memory.h"
 
 namespace ostro::serve {
 namespace {
@@ -76,39 +81,105 @@ class LogReader {
   int64_t number_ = 0;
 };
 
-// Computes a drawn receipt again.
-Status replay(const Receipt& receipt, const LogCheckOptions& options, ReceiptModels& models, LogCheck& out) {
-  const auto finding = [&](Verdict verdict, const std::string& text) {
-    out.findings.push_back({verdict, fmt::format("receipt {}: {}", receipt.number, text)});
-  };
-  const auto opened = options.openings.find(receipt_hash(receipt));
-  if (opened == options.openings.end()) {
-    finding(Verdict::kIncomplete, "it was drawn, and its opening is not at hand (--openings FOLDER)");
+// Computes drawn receipts again.
+class Replay {
+ public:
+  Replay(const LogCheckOptions& options, ReceiptModels& models, LogCheck& out)
+      : options_(options), models_(models), out_(out) {}
+
+  // In the order of precision and context, so that each is opened once; what is said is in the log's order.
+  void all(const std::vector<ReceiptDocument>& log) {
+    const auto of = [&](int64_t number) -> const Receipt& {
+      return log[static_cast<size_t>(number)].receipt;
+    };
+    std::vector<int64_t> order = out_.drawn;
+    std::ranges::sort(order, {}, [&](int64_t number) {
+      return std::tuple(of(number).model.dtype, of(number).model.context, number);
+    });
+    for (const int64_t number : order) {
+      said_ = &by_number_[number];
+      one(of(number));
+    }
+    for (const auto& [number, said] : by_number_)
+      for (const audit::Finding& found : said)
+        out_.findings.push_back({found.verdict, fmt::format("receipt {}: {}", number, found.text)});
+  }
+
+ private:
+  void finding(Verdict verdict, std::string text) { said_->push_back({verdict, std::move(text)}); }
+
+  // A receipt that this machine cannot compute, such as one of a context that memory does not hold, says
+  // nothing of the others.
+  void one(const Receipt& receipt) {
+    const auto cannot = [&](const Error& error) {
+      finding(Verdict::kCannotCheck,
+              fmt::format(
+                  "it cannot be computed again in its context of {} positions{}: {}", receipt.model.context,
+                  receipt.model.dtype.empty() ? "" : " and in " + receipt.model.dtype, error.message()));
+    };
+    try {
+      if (const Status done = compared(receipt); !done.ok()) cannot(done.error());
+    } catch (const std::bad_alloc& e) {
+      cannot(out_of_memory_error(e));
+    }
+  }
+
+  Status compared(const Receipt& receipt) {
+    const auto opened = options_.openings.find(receipt_hash(receipt));
+    if (opened == options_.openings.end()) {
+      finding(Verdict::kIncomplete, "it was drawn, and its opening is not at hand (--openings FOLDER)");
+      return {};
+    }
+    ASSIGN_OR_RETURN(ServedModel * model, models_.of(receipt));
+    const auto named = [](const ModelFacts& facts) {
+      return facts.state + (facts.adapter.empty() ? "" : " with the adapter " + facts.adapter) +
+             (facts.dtype.empty() ? "" : " in " + facts.dtype);
+    };
+    if (named(receipt.model) != named(model->facts)) {
+      finding(Verdict::kCannotCheck, fmt::format("it is of state {}, and the checkpoint at hand is {}",
+                                                 named(receipt.model), named(model->facts)));
+      return {};
+    }
+    ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options_.key, &models_));
+    for (const audit::Finding& found : check.findings) finding(found.verdict, found.text);
+    if (check.findings.empty()) {
+      ++out_.replayed;
+      out_.tokens += check.output_tokens;
+    }
     return {};
   }
-  ASSIGN_OR_RETURN(ServedModel * model, models.of(receipt));
-  const auto named = [](const ModelFacts& facts) {
-    return facts.state + (facts.adapter.empty() ? "" : " with the adapter " + facts.adapter) +
-           (facts.dtype.empty() ? "" : " in " + facts.dtype);
-  };
-  if (named(receipt.model) != named(model->facts)) {
-    finding(Verdict::kCannotCheck, fmt::format("it is of state {}, and the checkpoint at hand is {}",
-                                               named(receipt.model), named(model->facts)));
-    return {};
+
+  const LogCheckOptions& options_;
+  ReceiptModels& models_;
+  LogCheck& out_;
+  std::map<int64_t, std::vector<audit::Finding>> by_number_;
+  std::vector<audit::Finding>* said_ = nullptr;  // of the receipt at hand
+};
+
+// What can be said of the drawn receipts without the model.
+void look_at_drawn(const std::vector<ReceiptDocument>& all, const LogCheckOptions& options, LogCheck& out) {
+  std::set<std::string> states;
+  for (const int64_t number : out.drawn) {
+    const Receipt& receipt = all[static_cast<size_t>(number)].receipt;
+    states.insert(receipt.model.state);
+    const auto opened = options.openings.find(receipt_hash(receipt));
+    if (opened == options.openings.end()) continue;
+    ReceiptCheck check;
+    check_opening(opened->second, check);
+    for (const audit::Finding& found : check.findings)
+      out.findings.push_back({found.verdict, fmt::format("receipt {}: {}", number, found.text)});
   }
-  ASSIGN_OR_RETURN(const ReceiptCheck check, check_receipt(opened->second, *model, options.key, &models));
-  for (const audit::Finding& found : check.findings) finding(found.verdict, found.text);
-  if (check.findings.empty()) {
-    ++out.replayed;
-    out.tokens += check.output_tokens;
-  }
-  return {};
+  out.findings.push_back(
+      {Verdict::kIncomplete,
+       fmt::format("{} of {} receipts were drawn, and their answers were not chosen again; --checkpoint K, "
+                   "of state {}, and --openings FOLDER do that",
+                   out.drawn.size(), out.receipts, fmt::join(states, " or "))});
 }
 
 }  // namespace
 
 Result<LogCheck> check_log(const std::string& text, const std::string& where, const LogCheckOptions& options,
-                           ReceiptModels& models) {
+                           ReceiptModels* models) {
   LogCheck out;
   const std::vector<ReceiptDocument> all = LogReader(where, options, out).read(text);
   if (!options.head.empty() && options.head != out.head)
@@ -120,8 +191,12 @@ Result<LogCheck> check_log(const std::string& text, const std::string& where, co
   if (options.count && is_chain && !all.empty()) {
     ASSIGN_OR_RETURN(out.drawn,
                      audit::drawn_steps(out.head, options.challenge, 0, out.receipts - 1, *options.count));
-    for (const int64_t number : out.drawn)
-      RETURN_IF_ERROR(replay(all[static_cast<size_t>(number)].receipt, options, models, out));
+    if (models == nullptr) {
+      look_at_drawn(all, options, out);
+    } else {
+      RETURN_IF_ERROR(models->at_hand());
+      Replay(options, *models, out).all(all);
+    }
   }
   audit::sort_worst_first(out.findings);
   return out;

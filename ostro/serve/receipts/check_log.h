@@ -2,7 +2,8 @@
 // a challenge draws from it are what the checkpoint at hand says (docs/reference/verdicts.md).
 //
 // A receipt's tokens are in its opening, which only the client that asked has. So a drawn receipt is computed
-// again where its opening was brought, and is otherwise a finding that says so.
+// again where its opening was brought, and is otherwise a finding that says so. Without a model the numbers
+// are drawn and openings compared with their hashes; that no answer was chosen again is then a finding, too.
 #pragma once
 
 #include <map>
@@ -33,10 +34,11 @@ struct LogCheck {
   audit::Verdict verdict() const { return audit::verdict_of_sorted(findings); }
 };
 
-// `text`: the file; `where`: its name in findings. Errors: a challenge or a number that draws nothing; those
-// of opening and running the models.
+// `text`: the file; `where`: its name in findings. `models`: null without a checkpoint. Errors: a challenge
+// or a number that draws nothing; a checkpoint that cannot be opened at all (ReceiptModels::at_hand). A
+// receipt whose model cannot be opened or run, since memory does not hold its context, is a finding.
 Result<LogCheck> check_log(const std::string& text, const std::string& where, const LogCheckOptions& options,
-                           ReceiptModels& models);
+                           ReceiptModels* models);
 
 // As receipt_check_text and receipt_check_json.
 std::string log_check_text(const LogCheck& check);

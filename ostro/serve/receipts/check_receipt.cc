@@ -33,25 +33,7 @@ class Check {
   void seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key) {
     check_seal(document, key, out_);
   }
-
-  // What the receipt says of the opening.
-  void opening(const Opening& opening) {
-    const auto count = [](const auto& list) { return static_cast<int64_t>(list.size()); };
-    if (ids_hash("prompt", opening.salt, opening.prompt) != receipt_.prompt ||
-        count(opening.prompt) != receipt_.prompt_tokens)
-      differs("the prompt of the opening is not the one whose hash the receipt has");
-    if (ids_hash("output", opening.salt, opening.output) != receipt_.output ||
-        count(opening.output) != receipt_.output_tokens)
-      differs("the output of the opening is not the one whose hash the receipt has");
-    if (log_probs_hash(opening.log_probs) != receipt_.log_probs ||
-        count(opening.log_probs) != receipt_.output_tokens)
-      differs("the log-probabilities of the opening are not those whose hash the receipt has");
-    if (receipt_.nonce.empty()) return;
-    const uint64_t seed =
-        nonce_seed(receipt_.nonce, receipt_.model.parameters(), opening.prompt, receipt_.options);
-    if (seed != receipt_.options.choice.seed)
-      differs(fmt::format("the seed is {}; the nonce gives {}", receipt_.options.choice.seed, seed));
-  }
+  void opening(const ReceiptDocument& document) { check_opening(document, out_); }
 
   void model(ReceiptModels* others) {
     if (receipt_.numerics != chain::kNumericsVersion)
@@ -69,6 +51,12 @@ class Check {
     same("the chat template", receipt_.model.chat_template, here.chat_template);
     same("the context", std::to_string(receipt_.model.context), std::to_string(here.context));
     if (receipt_.model.forward == here.forward) return;
+    const bool same_context = receipt_.model.context == here.context;
+    const auto context =
+        others == nullptr || !same_context ? std::nullopt : others->context_of_program(receipt_);
+    if (context)
+      return differs(fmt::format("the context is {} in the receipt, and its forward program is that of {}",
+                                 here.context, *context));
     const std::string word = others == nullptr ? "" : others->precision_of_program(receipt_, here.mp);
     if (!word.empty())
       differs(fmt::format("the precision is {} in the receipt, and its forward program is that of {}",
@@ -180,6 +168,29 @@ void check_seal(const ReceiptDocument& document, const std::optional<bundle::Pub
   out.key = own->fingerprint();
 }
 
+void check_opening(const ReceiptDocument& document, ReceiptCheck& out) {
+  const Receipt& receipt = document.receipt;
+  const Opening& opening = *document.opening;
+  const auto differs = [&](std::string text) {
+    out.findings.push_back({Verdict::kDiffers, std::move(text)});
+  };
+  const auto count = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+  if (ids_hash("prompt", opening.salt, opening.prompt) != receipt.prompt ||
+      count(opening.prompt) != receipt.prompt_tokens)
+    differs("the prompt of the opening is not the one whose hash the receipt has");
+  if (ids_hash("output", opening.salt, opening.output) != receipt.output ||
+      count(opening.output) != receipt.output_tokens)
+    differs("the output of the opening is not the one whose hash the receipt has");
+  if (log_probs_hash(opening.log_probs) != receipt.log_probs ||
+      count(opening.log_probs) != receipt.output_tokens)
+    differs("the log-probabilities of the opening are not those whose hash the receipt has");
+  if (receipt.nonce.empty()) return;
+  const uint64_t seed =
+      nonce_seed(receipt.nonce, receipt.model.parameters(), opening.prompt, receipt.options);
+  if (seed != receipt.options.choice.seed)
+    differs(fmt::format("the seed is {}; the nonce gives {}", receipt.options.choice.seed, seed));
+}
+
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
                                    const std::optional<bundle::PublicKey>& key, ReceiptModels* others) {
   Check check(document, model);
@@ -189,7 +200,7 @@ Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel&
     check.incomplete("the receipt has no opening; the client that asked for the answer has it");
     return check.result();
   }
-  check.opening(*document.opening);
+  check.opening(document);
   if (check.goes_on()) RETURN_IF_ERROR(check.answer(*document.opening));
   return check.result();
 }

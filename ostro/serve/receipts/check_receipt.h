@@ -27,8 +27,13 @@ struct ReceiptCheck {
 void check_seal(const ReceiptDocument& document, const std::optional<bundle::PublicKey>& key,
                 ReceiptCheck& out);
 
+// Whether the opening, which the document has, is what the receipt's hashes stand for, and the seed what its
+// nonce gives. Adds to `out`.
+void check_opening(const ReceiptDocument& document, ReceiptCheck& out);
+
 // `key`: that must have signed. `others`, if given, are asked where the forward program is another one than
-// the receipt's, to find out whether it is that of another precision. Errors: those of running the model.
+// the receipt's, to find out whether it is that of another precision or context. Errors: those of running the
+// model.
 Result<ReceiptCheck> check_receipt(const ReceiptDocument& document, ServedModel& model,
                                    const std::optional<bundle::PublicKey>& key,
                                    ReceiptModels* others = nullptr);

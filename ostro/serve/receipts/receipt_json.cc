@@ -8,6 +8,7 @@
 #include "ostro/io/json/file_header.h"
 #include "ostro/serve/json/fields.h"
 #include "ostro/train/options/options.h"
+#include "ostro/trained/loaded_model.h"
 
 namespace ostro::serve {
 namespace {
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using io::JsonFields;
 
 constexpr io::FileHeader kHeader{"ostro receipt", 1};
-constexpr int64_t kMostTokens = int64_t{1} << 31;
+constexpr int64_t kMostTokens = trained::kMostContext;
 
 Result<double> number_of(const JsonFields& fields, const char* key) {
   ASSIGN_OR_RETURN(const JsonFields::Json* value, fields.get(key));
@@ -87,7 +88,8 @@ Result<Receipt> receipt_of(const JsonFields& fields) {
     if (!precision.ok() || train::precision_word(*precision) != dtype)
       return fields.bad("dtype", "is neither f32, bf16, int8, c=int8,a=int8 or the like, nor empty");
   }
-  ASSIGN_OR_RETURN(out.model.context, fields.integer("context", 2, kMostTokens));
+  ASSIGN_OR_RETURN(out.model.context,
+                   fields.integer("context", trained::kLeastContext, trained::kMostContext));
   ASSIGN_OR_RETURN(const JsonFields options, fields.object("options"));
   ASSIGN_OR_RETURN(out.options, options_of(options));
   ASSIGN_OR_RETURN(const std::string seed, fields.string("seed"));

@@ -1,5 +1,6 @@
 // Receipts: an honest one is equal, and every forgery is named, also where all hashes were made again.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -174,14 +175,20 @@ TEST_CASE("a receipt names the precision, and one with the program of another is
     out.facts.forward = "of " + dtype;
     return out;
   };
-  int opened = 0;
-  ReceiptModels models([&](const std::string& precision) -> Result<ReceiptModels::Models> {
-    ++opened;
-    if (precision == "f32") return unsupported("a model without f32");
-    ReceiptModels::Models out;
-    out.push_back(std::make_unique<ServedModel>(in_precision(precision)));
-    return out;
-  });
+  int opened = 0, looked = 0;
+  ReceiptModels models(
+      [&](const std::string& precision, std::optional<int64_t>) -> Result<ReceiptModels::Models> {
+        ++opened;
+        ReceiptModels::Models out;
+        out.push_back(std::make_unique<ServedModel>(in_precision(precision)));
+        return out;
+      },
+      [&](const std::string& precision,
+          std::optional<int64_t> context) -> Result<std::vector<ServedProgram>> {
+        ++looked;
+        if (precision == "f32") return unsupported("a model without f32");
+        return std::vector<ServedProgram>{{"of " + precision, context.value_or(64)}};
+      });
   model = in_precision("int8");
   const ReceiptDocument honest = made(model, *maker(fs, ""));
   const auto back = parse_document(document_text(honest), "r.json").value();
@@ -195,10 +202,66 @@ TEST_CASE("a receipt names the precision, and one with the program of another is
   CHECK(check_receipt(forged, claimed, {}).value().verdict() == audit::Verdict::kCannotCheck);
   forged.receipt.model.forward = "of no precision";
   CHECK(check_receipt(forged, claimed, {}, &models).value().verdict() == audit::Verdict::kCannotCheck);
-  CHECK(opened == 7);  // all but bf16, whatever was asked of them
+  // All but bf16 in the context of the receipt, and bf16 in that of training, whatever was asked of them; and
+  // the weights of none.
+  CHECK(looked == 8);
+  CHECK(opened == 0);
   forged.receipt.model.dtype = "f16";
   CHECK(parse_document(document_text(forged), "r.json").error().message().find("neither f32, bf16, int8") !=
         std::string::npos);
+}
+
+TEST_CASE("a model is opened in the context of the receipt, and one with the program of another is found") {
+  io::MemoryFileSystem fs;
+  constexpr int64_t kOwn = 64, kMost = 150;
+  const auto in_context = [](int64_t context) {
+    ServedModel out = test_model(context);
+    out.facts.forward = "of " + std::to_string(context);
+    return out;
+  };
+  int opened = 0;
+  std::weak_ptr<const tokenizer::Tokenizer> before;  // of the model that was opened last
+  const auto models = [&] {
+    return ReceiptModels(
+        [&](const std::string&, std::optional<int64_t> context) -> Result<ReceiptModels::Models> {
+          ++opened;
+          CHECK(before.expired());  // memory holds one at a time
+          ReceiptModels::Models out;
+          out.push_back(std::make_unique<ServedModel>(in_context(context.value_or(kOwn))));
+          before = out[0]->tokenizer;
+          return out;
+        },
+        [&](const std::string&, std::optional<int64_t> context) -> Result<std::vector<ServedProgram>> {
+          const int64_t positions = context.value_or(kOwn);
+          if (positions > kMost) return invalid_argument("a model of 150 positions");
+          return std::vector<ServedProgram>{{"of " + std::to_string(positions), positions}};
+        });
+  };
+  const auto says = [&](const ReceiptDocument& document) {
+    ReceiptModels at_hand = models();
+    ServedModel* const model = at_hand.of(document.receipt).value();
+    return first_line(check_receipt(document, *model, {}, &at_hand).value());
+  };
+  ServedModel own = in_context(kOwn), longer = in_context(128);
+  const ReceiptDocument of_own = made(own, *maker(fs, "")), of_longer = made(longer, *maker(fs, ""));
+  CHECK(says(of_own).starts_with("equal: "));
+  CHECK(says(of_longer).starts_with("equal: "));
+  const auto edited = [](ReceiptDocument document, int64_t context) {
+    document.receipt.model.context = context;
+    return document;
+  };
+  CHECK(says(edited(of_own, 100)) ==
+        "differs: the context is 100 in the receipt, and its forward program is that of 64");
+  CHECK(says(edited(of_own, 200)) == "differs: the context is 200 in the receipt, 64 here");
+  CHECK(says(edited(of_longer, kOwn)).starts_with("cannot check: the forward program is of 128"));
+  CHECK(says(edited(of_longer, 100)).starts_with("cannot check: the forward program is of 128"));
+  // Only the last one stays open, and that of training for all contexts that the checkpoint cannot have.
+  ReceiptModels kept = models();
+  opened = 0;
+  for (const int64_t context : {64, 65, 65, 64, 200, 201, 200, 64})
+    CHECK(kept.of(edited(of_own, context).receipt).value()->facts.context ==
+          (context < 200 ? context : kOwn));
+  CHECK(opened == 5);
 }
 
 TEST_CASE("the receipts of a log are checked with each model opened once, whatever their order is") {
@@ -210,41 +273,91 @@ TEST_CASE("the receipts of a log are checked with each model opened once, whatev
     out->facts.adapter = adapter;
     return out;
   };
-  std::map<std::string, int> opened;
+  constexpr int64_t kTooMany = int64_t{1} << 31;
+  std::map<std::string, int> opened, looked;
+  const auto named = [](const std::string& precision, std::optional<int64_t> context) {
+    return precision + (context ? " " + std::to_string(*context) : " own");
+  };
   const auto models = [&] {
-    return ReceiptModels([&](const std::string& precision) -> Result<ReceiptModels::Models> {
-      ++opened[precision];
-      ReceiptModels::Models out;
-      out.push_back(opened_model(precision, ""));
-      out.push_back(opened_model(precision, std::string(64, 'd')));
-      return out;
-    });
+    return ReceiptModels(
+        [&](const std::string& precision, std::optional<int64_t> context) -> Result<ReceiptModels::Models> {
+          ++opened[named(precision, context)];
+          if (context == kTooMany) return io_error("no room for the keys");
+          ReceiptModels::Models out;
+          out.push_back(opened_model(precision, ""));
+          out.push_back(opened_model(precision, std::string(64, 'd')));
+          return out;
+        },
+        [&](const std::string& precision,
+            std::optional<int64_t> context) -> Result<std::vector<ServedProgram>> {
+          ++looked[named(precision, context)];
+          const std::string forward = "of " + (precision.empty() ? "bf16" : precision);
+          return std::vector<ServedProgram>{{forward, context.value_or(64)},
+                                            {forward + std::string(64, 'd'), context.value_or(64)}};
+        });
   };
   LogCheckOptions asked;
   {
     const auto one = maker(fs, "log");
     const std::vector<std::string> precisions = {"", "f32", "int8"}, adapters = {"", std::string(64, 'd')};
-    for (size_t i = 0; i < 12; ++i) {
+    for (size_t i = 0; i < 13; ++i) {
       const auto model = opened_model(precisions[i % 3], adapters[i % 2]);
-      if (i >= 8) model->facts.forward = i % 2 == 0 ? "of bf16" : "of nothing";  // two of each are forged
+      if (i == 12) model->facts.context = kTooMany;  // memory does not hold it
+      if (i >= 8 && i < 12)
+        model->facts.forward = i % 2 == 0 ? "of bf16" : "of nothing";  // two of each are forged
       const ReceiptDocument document = made(*model, *one);
       asked.openings[receipt_hash(document.receipt)] = document;
     }
   }
-  asked.count = 12;
+  asked.count = 13;
   asked.challenge = "all";
   auto at_hand = models();
-  const LogCheck check = check_log(*fs.content("log/receipts.jsonl"), "log", asked, at_hand).value();
-  CHECK(check.drawn.size() == 12);
+  const LogCheck check = check_log(*fs.content("log/receipts.jsonl"), "log", asked, &at_hand).value();
+  CHECK(check.drawn.size() == 13);
   CHECK(check.replayed == 8);
-  for (const audit::Finding& found : check.findings) CHECK(found.text.find("program") != std::string::npos);
-  // The default, and all that there are: programs were looked for in those that no receipt names, too.
-  for (const auto& [precision, times] : opened) CHECK_MESSAGE(times == 1, precision);
-  CHECK(opened.size() == 1 + train::all_precisions().size());
+  // In the log's order, whatever the order was in which they were computed; the last one ends nothing.
+  REQUIRE(check.findings.size() == 5);
+  const std::string says[] = {
+      "receipt 8: the precision is", "receipt 10: the precision is", "receipt 9: the forward program",
+      "receipt 11: the forward program",
+      "receipt 12: it cannot be computed again in its context of 2147483648 positions: "
+      "no room for the keys"};
+  for (size_t i = 0; i < 5; ++i)
+    CHECK_MESSAGE(check.findings[i].text.find(says[i]) == 0, check.findings[i].text);
+  CHECK(check.findings[1].verdict == audit::Verdict::kDiffers);
+  CHECK(check.findings[4].verdict == audit::Verdict::kCannotCheck);
+  // Weights are read for what receipts name. Programs are looked for in all precisions that there are, too,
+  // and in the context of training for the three precisions of forged ones.
+  for (const auto& times : {opened, looked})
+    for (const auto& [what, count] : times) CHECK_MESSAGE(count == 1, what);
+  CHECK(opened.size() == 3 + 1);
+  CHECK(looked.size() == 1 + train::all_precisions().size() + 3 + 1);
+  // A checkpoint that is not there is no matter of a receipt.
+  ReceiptModels none(
+      [](const std::string&, std::optional<int64_t>) -> Result<ReceiptModels::Models> {
+        return not_found("no checkpoint");
+      },
+      [](const std::string&, std::optional<int64_t>) -> Result<std::vector<ServedProgram>> {
+        return not_found("no checkpoint");
+      });
+  CHECK_FALSE(check_log(*fs.content("log/receipts.jsonl"), "log", asked, &none).ok());
+  // Without a model nothing is chosen again, which is no verdict of equality; the openings are looked at.
+  const auto without = [&] {
+    return check_log(*fs.content("log/receipts.jsonl"), "log", asked, nullptr).value();
+  };
+  CHECK(without().verdict() == audit::Verdict::kIncomplete);
+  CHECK(without().drawn == check.drawn);
+  CHECK(without().replayed == 0);
+  CHECK(log_check_text(without()).starts_with("incomplete: 13 of 13 receipts were drawn, and their answers"));
+  ReceiptDocument& first = asked.openings.begin()->second;
+  first.opening->output[0] ^= 1;
+  CHECK(without().verdict() == audit::Verdict::kDiffers);
+  first.opening->output[0] ^= 1;
   // The control: models that are not kept are opened for every receipt.
   opened.clear();
-  for (const auto& [hash, document] : asked.openings) CHECK(models().of(document.receipt).ok());
-  CHECK(opened["f32"] == 4);
+  for (const auto& [hash, document] : asked.openings)
+    CHECK(models().of(document.receipt).ok() == (document.receipt.model.context != kTooMany));
+  CHECK(opened["f32 64"] == 4);
 }
 
 TEST_CASE("a signature is of this receipt and by the key that is asked for") {
@@ -264,6 +377,13 @@ TEST_CASE("a signature is of this receipt and by the key that is asked for") {
   forged = honest;
   forged.public_key = stranger.public_key().pem();
   CHECK(says(forged, {}).find("the public key has the fingerprint") != std::string::npos);
+  // Another text of the same signature, or of the same key.
+  forged = honest;
+  for (char& c : forged.signature) c = static_cast<char>(std::toupper(c));
+  CHECK(says(forged, {}).find("the signature is not one of this receipt") != std::string::npos);
+  forged = honest;
+  forged.public_key.insert(forged.public_key.size() - 1, "\n");
+  CHECK(says(forged, {}).find("public_key") != std::string::npos);
   forged = honest;
   forged.signature.clear(), forged.public_key.clear(), forged.receipt.key.clear();
   CHECK(says(forged, key.public_key()).find("is not signed") != std::string::npos);

@@ -1,7 +1,7 @@
 #include "ostro/shell/shared/process_context.h"
 
 #include "ostro/engines/engines.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 
 namespace ostro::cli {
 namespace {
@@ -22,7 +22,7 @@ MakeEngine engine_maker(bool generated_code, const Replace& replace, const std::
 }  // namespace
 
 Context process_context(models::ModelChoices models, Progress& progress, const Replace& replace) {
-  return {.fs = io::default_file_system(),
+  return {.fs = objects::default_file_system(),
           .models = std::move(models),
           .engine = engine_maker(true, replace, "cpu"),
           .engine_for_a_moment = engine_maker(false, replace, "cpu"),

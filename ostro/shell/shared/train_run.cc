@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "ostro/base/log.h"
+#include "ostro/base/watch/said.h"
 #include "ostro/bundle/check/check_source.h"
 #include "ostro/convert/import/import_hf.h"
 #include "ostro/page/html/run_page.h"
@@ -82,7 +83,10 @@ Result<run::RunOutcome> train_here(const Context& context, const train::TrainCon
 int report_outcome(const Result<run::RunOutcome>& outcome) {
   if (!outcome.ok()) return report_error(outcome.error());
   if (!outcome->finished) {
-    fmt::print(stderr, "stopped after step {} and saved; the same command goes on\n", outcome->steps);
+    const std::string text =
+        fmt::format("stopped after step {} and saved; the same command goes on\n", outcome->steps);
+    std::fputs(text.c_str(), stderr);
+    add_said(text);
     return kExitInterrupted;
   }
   fmt::print("run hash: {}\n", outcome->hash);

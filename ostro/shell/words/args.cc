@@ -9,6 +9,7 @@
 #include <map>
 
 #include "ostro/base/one_line.h"
+#include "ostro/base/watch/said.h"
 #include "ostro/config/mistakes.h"
 #include "ostro/runtime/device_name.h"
 #include "ostro/shell/words/config_help.h"
@@ -360,8 +361,11 @@ CommandWords* Args::described() const { return state_->described; }
 
 int report_error(const Error& error) {
   std::fflush(stdout);
-  for (const std::string& line : config::split_errors(error.message()))
-    std::fprintf(stderr, "error: %s\n", one_line(line).c_str());  // names of strangers are in it, too
+  for (const std::string& line : config::split_errors(error.message())) {
+    const std::string text = fmt::format("error: {}\n", one_line(line));  // names of strangers are in it, too
+    std::fputs(text.c_str(), stderr);
+    add_said(text);
+  }
   return error.code() == ErrorCode::kInvalidArgument || error.code() == ErrorCode::kUnsupported ? kExitUsage
                                                                                                 : kExitFailed;
 }

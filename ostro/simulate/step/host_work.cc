@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ostro/fleet/workers/leaf_runs.h"
 #include "ostro/fleet/workers/worker.h"
 #include "ostro/simulate/step/step_plan.h"
 #include "ostro/train/step/batches.h"
@@ -38,7 +39,8 @@ Traffic traffic_of(const StepPlan& step, const train::Sent& sent, const fleet::W
     if (sent.between > 0 && sent.between < sent.bytes) t.exchanges = 2;
     return t;
   }
-  if (sent.what == fleet::kWordOfNewCells) {  // a message in each round, and each round needs the one before
+  // A message in each round, and each round needs the one before.
+  if (sent.what == fleet::kWordOfNewCells || (sent.what == fleet::kResultsOfLeaves && sent.times > 1)) {
     t.messages = t.exchanges = sent.times;
     return t;
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 #include "ostro/train/step/step.h"
 
 namespace ostro::simulate {

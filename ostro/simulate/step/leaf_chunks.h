@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ostro/fleet/workers/worker_plan.h"
+#include "ostro/fleet/plan/worker_plan.h"
 
 namespace ostro::simulate {
 

@@ -149,6 +149,7 @@ class ActionList {
     compute_leaves(at, 1, last, true, {});
     both(&HostWork::in_leaves, true);
     if (!made.empty()) pass_on(made.size() - 1);
+    compare_leaves();
     for (size_t j = 0; j < far.size(); ++j) {
       wait(far[j]);
       add_sums({.all = made[j].share});

@@ -8,7 +8,7 @@
 #include "ostro/chain/canonical.h"
 #include "ostro/chain/config_file.h"
 #include "ostro/io/files/path.h"
-#include "ostro/io/s3/routing_file_system.h"
+#include "ostro/objects/s3/routing_file_system.h"
 
 namespace ostro::train {
 
@@ -191,28 +191,17 @@ Result<TrainConfig> parse_train_config(const std::string& yaml, const std::strin
   return config;
 }
 
-namespace {
-
-// As config::load_tree, also from an object store.
-Result<config::Node> tree_of_file(io::FileSystem& fs, const std::string& path,
-                                  std::span<const config::Override> overrides, config::Mistakes* mistakes) {
-  if (io::path_scheme(path).empty()) return config::load_tree(path, overrides, mistakes);
-  const auto read = [&](const std::string& file) { return fs.read_file(file, kMostConfigBytes); };
-  ASSIGN_OR_RETURN(config::Node tree, config::read_yaml_file(path, read));
-  for (const config::Override& override : overrides) mistakes->add(config::apply_override(override, &tree));
-  return tree;
-}
-
-}  // namespace
-
 Result<TrainConfig> load_train_config(const std::string& path, std::span<const config::Override> overrides,
                                       models::ModelChoices models) {
   TrainConfig config(std::move(models));
   config::Mistakes mistakes;
-  io::FileSystem& fs = io::default_file_system();
+  io::FileSystem& fs = objects::default_file_system();
   // Of a run that was killed at an amend it may lie beside config.yaml.
   const std::string file = chain::config_in_force(fs, path);
-  ASSIGN_OR_RETURN(const config::Node tree, tree_of_file(fs, file, overrides, &mistakes));
+  config::ReadText from_store;
+  if (!io::path_scheme(file).empty())
+    from_store = [&](const std::string& name) { return fs.read_file(name, kMostConfigBytes); };
+  ASSIGN_OR_RETURN(const config::Node tree, config::load_tree(file, overrides, &mistakes, from_store));
   mistakes.add(config::read_and_resolve(tree, &config));
   RETURN_IF_ERROR(mistakes.status());
   return config;

@@ -2,6 +2,7 @@
 
 #include "ostro/models/decoder/decoder.h"
 #include "ostro/train/options/llama_for_test.h"
+#include "ostro/train/options/mesh.h"
 #include "ostro/train/options/shown_config.h"
 
 #include <doctest/doctest.h>
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 namespace ostro::train {
 namespace {
@@ -217,6 +219,21 @@ TEST_CASE("keep policies") {
   for (int64_t step = 0; step <= 300; ++step)
     if (options.is_kept(step)) kept.push_back(step);
   CHECK(kept == std::vector<int64_t>{10, 20, 30, 40, 50, 100, 200, 300});
+}
+
+TEST_CASE("a replica axis is an outer one where only axes of size 1 come before it") {
+  const auto outer = [](config::IntMap axes) {
+    ShardingOptions options;
+    options.mesh.axes = std::move(axes);
+    return outer_replicas(options);
+  };
+  CHECK(outer({{"replica", 4}, {"data", -1}}) == 4);
+  CHECK(outer({{"data", 1}, {"replica", 4}, {"model", 2}}) == 4);
+  CHECK(outer({{"replica", -1}, {"data", 2}}) == -1);
+  CHECK(outer({{"data", -1}, {"replica", 4}}) == 0);
+  CHECK(outer({{"data", 2}, {"replica", -1}}) == 0);
+  CHECK(outer(MeshOptions().axes) == 0);
+  CHECK(outer({}) == 0);
 }
 
 TEST_CASE("every option has another legal value, and the canonical config shows exactly bits and schedule") {

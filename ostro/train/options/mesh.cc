@@ -55,9 +55,7 @@ void MeshOptions::visit_options(config::OptionTable& t) {
       .since_default("named");
   t.add(&slice_overlap, "slice_overlap", Effect::kPlan, "",
         "with exchange: step and workers in several slices: send parameters between slices layer by layer "
-        "while the first leaf is computed, and gradients while the backward pass of the last one goes on. "
-        "trainer.shares: measured and trainer.cross_check turn it off: they need leaves without exchanges "
-        "beside them")
+        "while the first leaf is computed, and gradients while the backward pass of the last one goes on")
       .other("false")
       .since_default("true");
   t.add(&slice_connections, "slice_connections", Effect::kPlan, "1 to 16",
@@ -87,8 +85,7 @@ void ShardingOptions::visit_options(config::OptionTable& t) {
   t.add(&shares, "shares", Effect::kPlan, "",
         "how many microbatches of a step each worker runs. even: all as many. measured: a slow worker fewer, "
         "by the time that a microbatch takes on each; shares change in mid-run when a step would be shorter "
-        "by a tenth. Needs mesh.exchange: step, and memory for more partial sums, and turns "
-        "mesh.slice_overlap off, since times of leaves must not contain those of exchanges")
+        "by a tenth. Needs mesh.exchange: step, and memory for more partial sums")
       .since_default("even")
       .other("measured");
 }
@@ -145,6 +142,12 @@ int64_t mesh_multiple(const ShardingOptions& options) {
   for (const auto& [name, size] : options.mesh.axes)
     if (size > 0) known *= size;
   return known;
+}
+
+int64_t outer_replicas(const ShardingOptions& options) {
+  for (const auto& [name, size] : options.mesh.axes)
+    if (size != 1) return name == kLeafAxes.front() ? size : 0;
+  return 0;
 }
 
 Result<ir::Sharding> sharding_for(const ShardingOptions& options, int64_t workers) {

@@ -57,6 +57,9 @@ inline constexpr const char* kLeafPeers = "replica*data";  // for Mesh::peers
 
 // The number of workers must be a multiple of this number.
 int64_t mesh_multiple(const ShardingOptions& options);
+// The size of the mesh axis replica, where no axis before it is larger than 1: its coordinates are then
+// ranges of ranks. -1: as large as the number of workers allows. 0: there is no such axis.
+int64_t outer_replicas(const ShardingOptions& options);
 
 // Returns the mesh of `workers` workers, with every size known, and which array axes are split over which of
 // its axes. Error: the sizes do not multiply to the number of workers (with the key and a value that works).

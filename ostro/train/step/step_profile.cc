@@ -175,13 +175,18 @@ void StepProfile::reach(int64_t step) {
   range_.reset();
 }
 
+void StepProfile::leave(int64_t step) {
+  if (on_ && step + 1 >= range_->end) write();
+}
+
 std::string StepProfile::span_name(int64_t step) const {
   return on_ ? fmt::format("ProfilerStep#{}", step) : "";
 }
 
 void StepProfile::write() {
   on_ = false;
-  const std::string path = fmt::format("{}/profile-{}-{}.json", directory_, range_->begin, range_->end);
+  const std::string path = fmt::format("{}/profile-{}-{}{}.json", directory_, range_->begin, range_->end,
+                                       rank_ ? fmt::format(".{}", *rank_) : "");
   const std::vector<ProfileTrack> tracks = stop_profile();
   range_.reset();
   const Status written = io::write_file_atomically(fs_, path, trace_json(tracks));

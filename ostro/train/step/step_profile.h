@@ -1,6 +1,6 @@
 // StepProfile: `ostro train --profile steps=10:13`, which writes a trace of some steps into the run
-// directory. https://ui.perfetto.dev, chrome://tracing and other readers of the trace event format can open
-// it (docs/inside/profiling.md).
+// directory; workers of a run on several processes write one each. https://ui.perfetto.dev, chrome://tracing
+// and other readers of the trace event format can open it (docs/inside/profiling.md).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,12 @@ class StepProfile {
   StepProfile(const StepProfile&) = delete;
   StepProfile& operator=(const StepProfile&) = delete;
 
+  // A worker that does not lead the run writes a file with its rank in the name.
+  void set_rank(int64_t rank) { rank_ = rank; }
   // Call it before each step with the step's number, and after the last step with the number of steps.
   void reach(int64_t step);
+  // Call it after a step when the next one may never come: writes the file if this was its last step.
+  void leave(int64_t step);
   // The name of the step's span. Empty if the step is not profiled.
   std::string span_name(int64_t step) const;
 
@@ -45,6 +49,7 @@ class StepProfile {
   io::FileSystem& fs_;
   std::string directory_;
   std::optional<StepRange> range_;
+  std::optional<int64_t> rank_;
   bool on_ = false;
 };
 

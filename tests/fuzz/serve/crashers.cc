@@ -119,6 +119,15 @@ std::vector<Crasher> crashers() {
       add(name + ", as a function", 1,
           {{"messages", hello()}, {"tools", tool_with(schema, false)}, {"max_tokens", 2}}, false);
   }
+  for (const auto& [variable, value] :
+       {std::pair<std::string, Json>("chat_template", "{% for i in range(999999999) %}{% endfor %}"),
+        std::pair<std::string, Json>("tokenize", true),
+        std::pair<std::string, Json>("messages", Json::array())}) {
+    Json variables = Json::object();
+    variables[variable] = value;
+    add("a variable of the template: " + variable, 1,
+        {{"messages", hello()}, {"chat_template_kwargs", variables}});
+  }
   // Deeper than the reader of JSON goes; a writer of JSON would need a stack of that depth.
   const std::string head =
       R"({"messages": [{"role": "user", "content": "hi"}], "tools": [{"type": "function",)"

@@ -56,6 +56,7 @@ constexpr std::string_view kBodyWords[] = {"\"",
                                            "\"max_tokens\"",
                                            "\"nonce\"",
                                            "\"receipt\"",
+                                           "\"chat_template_kwargs\"",
                                            "\"pooling\"",
                                            "\"encoding_format\"",
                                            "\"a\":",
@@ -70,7 +71,8 @@ constexpr std::string_view kBodies[] = {
         {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function",
         "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "tool_call_id": "1", "content": "2"}],
         "tools": [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}],
-        "tool_choice": "auto", "max_completion_tokens": 3, "logprobs": true, "top_logprobs": 2, "nonce": "x", "receipt": true})",
+        "tool_choice": "auto", "chat_template_kwargs": {"quick": {"a": [false, 1.5]}},
+        "max_completion_tokens": 3, "logprobs": true, "top_logprobs": 2, "nonce": "x", "receipt": true})",
     R"({"input": [{"type": "message", "role": "user", "content": "hi"}, {"type": "function_call", "call_id": "c", "name": "f",
         "arguments": "{}"}, {"type": "function_call_output", "call_id": "c", "output": "o"}], "instructions": "i",
         "max_output_tokens": 2, "text": {"format": {"type": "text"}}, "include": ["message.output_text.logprobs"], "store": false})",
@@ -100,7 +102,8 @@ ServedModel chatting_model(int64_t context = 64) {
       fs, "chat_template.jinja",
       "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}[{{ m.role }}] {{ "
       "m.content }}"
-      "{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %}\n{% endfor %}"));
+      "{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %}\n{% endfor %}"
+      "{% if quick is defined %}{{ quick | tojson }}{% endif %}"));
   ServedModel out = test_model(context);
   check_ok(io::write_file_atomically(fs, "tokenizer.json", out.tokenizer->to_json()));
   out.chat = eval::ChatPrompts::load(fs, "tokenizer.json", *out.tokenizer).value();

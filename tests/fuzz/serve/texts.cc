@@ -106,9 +106,11 @@ class Receipts final : public Target {
     LogCheckOptions options;
     options.count = 2;
     options.challenge = "c";
-    ReceiptModels none(
-        [](const std::string&) -> Result<ReceiptModels::Models> { return not_found("no model here"); });
-    const auto check = check_log(text, "receipts.jsonl", options, none);
+    const auto no_model = [](const std::string&, std::optional<int64_t>) {
+      return not_found("no model here");
+    };
+    ReceiptModels none(no_model, no_model);
+    const auto check = check_log(text, "receipts.jsonl", options, &none);
     if (!check.ok()) return {std::nullopt, false, check.error().message()};
     if (!config::is_utf8(log_check_text(*check))) return {"a verdict that is no text"};
     if (text.empty() || text == log_) return {std::nullopt, true};

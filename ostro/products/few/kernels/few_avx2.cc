@@ -20,7 +20,7 @@ struct TurnAvx2 {
         _mm256_store_si256(reinterpret_cast<__m256i*>(out + (word + i) * 2 * VecAvx2::kWidth), rows[i]);
     }
   }
-  static __m256i words(const float* at) { return _mm256_load_si256(reinterpret_cast<const __m256i*>(at)); }
+  static __m256i words(const float* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
   static VecAvx2 low(const float* at) { return {_mm256_castsi256_ps(_mm256_slli_epi32(words(at), 16))}; }
   static VecAvx2 high(const float* at) {
     return {
@@ -33,12 +33,12 @@ using FewAvx2 = FewRowsOf<VecAvx2, TurnAvx2>;
 }  // namespace
 
 const FewKernel& few_f32_avx2() {
-  static constexpr FewKernel kKernel = FewAvx2::f32(16);
+  static constexpr FewKernel kKernel = FewAvx2::f32(16, 32);
   return kKernel;
 }
 
 const FewKernel& few_bf16_avx2() {
-  static constexpr FewKernel kKernel = FewAvx2::bf16(12);
+  static constexpr FewKernel kKernel = FewAvx2::bf16(12, 24);
   return kKernel;
 }
 

@@ -19,11 +19,11 @@ struct TurnAvx512 {
     for (int i = 0; i < 16; ++i) _mm512_store_si512(out + i * 2 * VecAvx512::kWidth, rows[i]);
   }
   static VecAvx512 low(const float* at) {
-    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_load_si512(at), 16))};
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(at), 16))};
   }
   static VecAvx512 high(const float* at) {
     return {_mm512_castsi512_ps(
-        _mm512_and_si512(_mm512_load_si512(at), _mm512_set1_epi32(static_cast<int>(0xffff0000u))))};
+        _mm512_and_si512(_mm512_loadu_si512(at), _mm512_set1_epi32(static_cast<int>(0xffff0000u))))};
   }
 };
 
@@ -32,12 +32,12 @@ using FewAvx512 = FewRowsOf<VecAvx512, TurnAvx512>;
 }  // namespace
 
 const FewKernel& few_f32_avx512() {
-  static constexpr FewKernel kKernel = FewAvx512::f32(16);
+  static constexpr FewKernel kKernel = FewAvx512::f32(16, 16);
   return kKernel;
 }
 
 const FewKernel& few_bf16_avx512() {
-  static constexpr FewKernel kKernel = FewAvx512::bf16(12);
+  static constexpr FewKernel kKernel = FewAvx512::bf16(12, 12);
   return kKernel;
 }
 

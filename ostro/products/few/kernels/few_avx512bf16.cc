@@ -140,10 +140,26 @@ void pairs_along(const FewAlong& b, const FewSums& s) {
   }
 }
 
+void pairs_panels(const FewPanels& b, const FewSums& s) {
+  const auto* x = static_cast<const uint32_t*>(s.x);
+  for (int64_t k = 0; k < b.steps; k += kFewGroup, x += int64_t{kFewGroup / 2} * s.rows)
+    for (int p = 0; p < b.panels; ++p) {
+      const uint16_t* from = static_cast<const uint16_t*>(b.w[p]) + k * kPairUnit;
+      pairs_rows(
+          [&](int q, __m512i(&e)[2], __m512i(&o)[2]) {
+            const auto row = [&](int i) { return _mm512_loadu_si512(from + (4 * q + i) * kPairUnit); };
+            interleave(row(2), row(0), e);
+            interleave(row(3), row(1), o);
+          },
+          {0, 8}, s, x, s.c + p * kPairUnit, s.c);
+    }
+}
+
 }  // namespace
 
 const FewKernel& few_bf16_avx512bf16() {
-  static constexpr FewKernel kKernel = {kPairUnit, kFewRows, true, kOrder, pairs_across, pairs_along};
+  static constexpr FewKernel kKernel = {kPairUnit, 16,           16,          true,        kOrder,
+                                        kOrder,    pairs_across, pairs_along, pairs_panels};
   return kKernel;
 }
 

@@ -31,12 +31,12 @@ using FewGeneric = FewRowsOf<VecGeneric, TurnGeneric>;
 }  // namespace
 
 const FewKernel& few_f32_generic() {
-  static constexpr FewKernel kKernel = FewGeneric::f32(2);
+  static constexpr FewKernel kKernel = FewGeneric::f32(2, 2);
   return kKernel;
 }
 
 const FewKernel& few_bf16_generic() {
-  static constexpr FewKernel kKernel = FewGeneric::bf16(1);
+  static constexpr FewKernel kKernel = FewGeneric::bf16(1, 1);
   return kKernel;
 }
 

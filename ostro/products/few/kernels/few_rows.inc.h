@@ -5,6 +5,8 @@
 // in the first cache.
 #pragma once
 
+#include <array>
+
 #include "ostro/products/few/few_kernel.h"
 
 namespace ostro::kernels {
@@ -87,14 +89,20 @@ struct FewRowsOf {
     }
 #pragma GCC unroll 4
     for (int k = 0; k < steps; k += 2, x += 2 * rows) {
-      const V e0 = element(k, 0), e1 = element(k, 1), o0 = element(k + 1, 0), o1 = element(k + 1, 1);
+      // One chain after the other: with three rows, AVX2 has registers for no more.
+      const V e0 = element(k, 0), e1 = element(k, 1);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
-        const V a = V::set1(x[r]), b = V::set1(x[rows + r]);
+        const V a = V::set1(x[r]);
         even[r][0] = V::fma(a, e0, even[r][0]);
         even[r][1] = V::fma(a, e1, even[r][1]);
-        odd[r][0] = V::fma(b, o0, odd[r][0]);
-        odd[r][1] = V::fma(b, o1, odd[r][1]);
+      }
+      const V o0 = element(k + 1, 0), o1 = element(k + 1, 1);
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) {
+        const V a = V::set1(x[rows + r]);
+        odd[r][0] = V::fma(a, o0, odd[r][0]);
+        odd[r][1] = V::fma(a, o1, odd[r][1]);
       }
     }
 #pragma GCC unroll 8
@@ -207,8 +215,56 @@ struct FewRowsOf {
     }
   }
 
-  static constexpr FewKernel f32(int most) { return {kUnit, most, false, nullptr, f32_across, f32_along}; }
-  static constexpr FewKernel bf16(int most) { return {kUnit, most, false, nullptr, bf16_across, bf16_along}; }
+  // Processors prefetch what follows in a panel by themselves; asking for it makes a Zen 3 slower.
+  static void f32_panels(const FewPanels& b, const FewSums& s) {
+    FewSums at = s;
+    for (int64_t k = 0; k < b.steps; k += kFewGroup) {
+      const auto steps = static_cast<int>(b.steps - k < kFewGroup ? b.steps - k : kFewGroup);
+      for (int p = 0; p < b.panels; ++p) {
+        const float* from = static_cast<const float*>(b.w[p]) + k * kUnit;
+        f32_rows([&](int i) { return from + i * kUnit; }, steps, at, s.c + p * kUnit);
+      }
+      at.x = static_cast<const float*>(at.x) + int64_t{kFewGroup} * s.rows;
+    }
+  }
+
+  // The even columns of a panel, then the odd ones: so they become f32 without being moved.
+  static constexpr auto kPanelOrder = [] {
+    std::array<uint8_t, kUnit> order{};
+    for (int i = 0; i < kUnit; ++i) order[i] = static_cast<uint8_t>(i % V::kWidth * 2 + i / V::kWidth);
+    return order;
+  }();
+
+  static void bf16_panels(const FewPanels& b, const FewSums& s) {
+    const auto groups = [&](const auto& group) __attribute__((always_inline)) {
+      const auto* x = static_cast<const float*>(s.x);
+      for (int64_t k = 0; k < b.steps; k += kFewGroup, x += int64_t{kFewGroup} * s.rows)
+        for (int p = 0; p < b.panels; ++p) {
+          const uint16_t* from = static_cast<const uint16_t*>(b.w[p]) + k * kUnit;
+          group(x, s.c + p * kUnit, [from](int i, int half) {
+            const auto* words = reinterpret_cast<const float*>(from + i * kUnit);
+            return half == 0 ? Turn::low(words) : Turn::high(words);
+          });
+        }
+    };
+    if (s.rows > kMostBf16)
+      return groups([&](const float* x, float* c, const auto& element) {
+        bf16_rows(element, kFewGroup, true, true, s, x, c, c);
+      });
+    // The height of the only tile is chosen once, for a group takes few instructions.
+    with_height<kMostBf16>(s.rows, [&]<int R>() {
+      groups([&](const float* x, float* c, const auto& element) __attribute__((always_inline)) {
+        bf16_tile<R>(element, kFewGroup, true, true, x, s.rows, c, c, s.stride);
+      });
+    });
+  }
+
+  static constexpr FewKernel f32(int most, int panels) {
+    return {kUnit, most, panels, false, nullptr, nullptr, f32_across, f32_along, f32_panels};
+  }
+  static constexpr FewKernel bf16(int most, int panels) {
+    return {kUnit, most, panels, false, nullptr, kPanelOrder.data(), bf16_across, bf16_along, bf16_panels};
+  }
 };
 
 }  // namespace
