@@ -2,8 +2,10 @@
 """The memory of `ostro serve` stays: over many requests of all kinds, a part of them cancelled, resident memory moves by less
 than 1 % after a warm-up; it is that of weights, pool and at most 300 MiB; and nothing is compiled once the server is ready.
 
-What does move, by a few hundred KiB, are the heaps of threads: the allocator keeps of each what it once needed at most (with one
-heap for all, MALLOC_ARENA_MAX=1, nothing moves). So the warm-up has dearer requests than what is measured, and more at once.
+The allocator has a heap for each thread, and keeps of it what that thread once needed at most: which thread is the last to answer
+a dear request is up to the scheduler, on busy cores up to 1 MiB later. So the sampled form has one heap for all threads, in which
+only what the server holds moves anything; the full form has both. The warm-up has dearer requests than what is measured, and more
+at once.
 
     serve_memory_test.py --ostro BINARY [--only PART] [--log FILE]
 """
@@ -71,9 +73,15 @@ def compilers(server):
 
 
 def resident(place, log):
+    moves(place, log, "one heap", MALLOC_ARENA_MAX="1")
+    if seed.full():
+        moves(place, log, "a heap for each thread")
+
+
+def moves(place, log, heaps, **settings):
     total = 20_000 if seed.full() else 2000
     samples = []
-    with serving(LoadServer(place, "--receipts", "log", OSTRO_CACHE_DIR=str(place.folder))) as server:
+    with serving(LoadServer(place, "--receipts", "log", OSTRO_CACHE_DIR=str(place.folder), **settings)) as server:
         code, cpu = compiled(place), server.cpu()
         check(code, "no generated code, so the count of files shows nothing")
         with concurrent.futures.ThreadPoolExecutor(2 * CLIENTS) as pool:
@@ -92,7 +100,7 @@ def resident(place, log):
         manifest = sum(p.stat().st_size for p in (place.folder / "runs/long/checkpoints").rglob("*") if p.is_file())
         server.stop()
     least, moved = min(samples), max(samples) - min(samples)
-    log.say(f"{total} requests ({sum(server_counts(metrics).values())} counted: {server_counts(metrics)}), {len(code)} files of generated code before and after; "
+    log.say(f"{heaps}: {total} requests ({sum(server_counts(metrics).values())} counted: {server_counts(metrics)}), {len(code)} files of generated code before and after; "
             f"resident in MiB each twentieth: {', '.join(f'{s / MIB:.1f}' for s in samples)}")
     log.say(f"after a warm-up of {WARM_UP} dear requests: {least / MIB:.1f} MiB, moved by {moved / MIB:.2f} MiB = {100 * moved / least:.2f} %; pool {pool_bytes / MIB:.1f} MiB, checkpoint's "
             f"files {manifest / MIB:.1f} MiB; CPU time {cpu:.1f} s before the first request")
