@@ -63,12 +63,13 @@ const Int8Kernel& choose_int8_kernel(machine::Isa isa) {
   return isa == machine::Isa::kAvx2 ? int8_avx2() : int8_avx512();
 }
 
-// VDPBF16PS is slow on processors with AMX, so these take the emulation.
+// VDPBF16PS is slow on processors with AMX, so these have tiles for panels, and else take the emulation.
 const FewKernel& choose_few_kernel(GemmType type, machine::Isa isa) {
   const bool f32 = type == GemmType::kF32;
   if (isa == machine::Isa::kGeneric) return f32 ? few_f32_generic() : few_bf16_generic();
   if (isa == machine::Isa::kAvx2) return f32 ? few_f32_avx2() : few_bf16_avx2();
   if (isa == machine::Isa::kAvx512Bf16 && !f32) return few_bf16_avx512bf16();
+  if (isa == machine::Isa::kAmx && !f32) return few_bf16_amx();
   return f32 ? few_f32_avx512() : few_bf16_avx512();
 }
 

@@ -14,9 +14,17 @@ inline constexpr int kFewLine = 64;   // bytes of a cache line
 inline constexpr int kFewUnit = 32;   // the most that FewKernel::unit may be
 inline constexpr int kFewPanels = 4;  // side by side: so a Zen 3 reads faster than one by one
 
+// How A lies for a kernel, after which its steps of bf16 are groups, the last one with zeros at its end.
+enum class FewLeft : uint8_t {
+  kSteps,   // f32 [step][rows]
+  kChains,  // words of two bf16 [step / 2][rows]: the pairs of VDPBF16PS, of each group 8 of the even chain
+            // and 8 of the odd one
+  kGroups,  // bf16 [group][rows][kFewGroup]
+};
+
 // Sums of `rows` rows and of whole units of columns, continued by a block of the contraction.
 struct FewSums {
-  const void* x;   // A: f32 [step][rows], or words [step / 2][rows] (FewKernel::pairs)
+  const void* x;   // A, as FewKernel::left or panel_left says
   int rows;        // 1 to kFewRows
   float* c;        // [rows][stride]; the columns of a unit lie in the kernel's order (FewKernel::column_of)
   int64_t stride;  // floats
@@ -53,7 +61,7 @@ struct FewKernel {
   int unit;  // columns that are made together
   // Products of more rows are faster with B packed; at most kFewRows. Of a B in panels: panel_rows.
   int rows, panel_rows;
-  bool pairs;  // A is words: the pairs of VDPBF16PS, 8 of the even chain and 8 of the odd one for each group
+  FewLeft left, panel_left;  // for `across` and `along`; for `panels`
   // The column at each position of a unit in FewSums::c, for `across` and for `panels`; nullptr: they lie in
   // order.
   const uint8_t *column_of, *panel_column_of;
@@ -69,5 +77,6 @@ const FewKernel& few_bf16_avx2();
 const FewKernel& few_f32_avx512();
 const FewKernel& few_bf16_avx512();
 const FewKernel& few_bf16_avx512bf16();
+const FewKernel& few_bf16_amx();
 
 }  // namespace ostro::kernels

@@ -48,7 +48,9 @@ struct FewPrepared {
   }
 
   int64_t element() const { return p.f32 ? 4 : 2; }
-  int64_t steps_of_x(int64_t steps) const { return p.kernel->pairs ? steps / 2 : steps; }
+  FewLeft left() const { return p.order == FewOrder::kPanels ? p.kernel->panel_left : p.kernel->left; }
+  // Words of A for so many steps of one row.
+  int64_t steps_of_x(int64_t steps) const { return left() == FewLeft::kSteps ? steps : steps / 2; }
   int64_t leaf_begin(int64_t leaf) const { return leaf == 0 ? 0 : p.leaf_ends[leaf - 1]; }
   const std::byte* at(int64_t step, int64_t column) const {
     return static_cast<const std::byte*>(p.b) + (p.b_row[step] + p.b_col[column]) * element();
@@ -244,8 +246,7 @@ class FewStrip {
   float *const sums_, *const chains_;
 };
 
-// A as FewSums wants it: row by row into x, each row's values `rows` apart. Steps beyond a leaf's end are
-// zeros already.
+// A as FewSums wants it, row by row into x. Steps beyond a leaf's end are zeros already.
 void read_x(const FewPrepared& prepared, uint32_t* x) {
   const FewProduct& p = prepared.p;
   for (int64_t row = 0; row < p.m(); ++row) {
@@ -261,7 +262,13 @@ void read_x(const FewPrepared& prepared, uint32_t* x) {
         continue;
       }
       const auto* from = static_cast<const uint16_t*>(p.a) + p.a_row[row];
-      if (!p.kernel->pairs) {
+      if (prepared.left() == FewLeft::kGroups) {
+        auto* rows = reinterpret_cast<uint16_t*>(x + prepared.x_begin[leaf]) + row * kFewGroup;
+        for (int64_t k = 0; k < count; ++k)
+          rows[k / kFewGroup * kFewGroup * apart + k % kFewGroup] = from[offsets[k]];
+        continue;
+      }
+      if (prepared.left() == FewLeft::kSteps) {
         for (int64_t k = 0; k < count; ++k) to[k * apart] = static_cast<uint32_t>(from[offsets[k]]) << 16;
         continue;
       }

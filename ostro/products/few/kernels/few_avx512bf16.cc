@@ -158,8 +158,8 @@ void pairs_panels(const FewPanels& b, const FewSums& s) {
 }  // namespace
 
 const FewKernel& few_bf16_avx512bf16() {
-  static constexpr FewKernel kKernel = {kPairUnit, 16,           16,          true,        kOrder,
-                                        kOrder,    pairs_across, pairs_along, pairs_panels};
+  static constexpr FewKernel kKernel = {kPairUnit, 16,     16,           FewLeft::kChains, FewLeft::kChains,
+                                        kOrder,    kOrder, pairs_across, pairs_along,      pairs_panels};
   return kKernel;
 }
 

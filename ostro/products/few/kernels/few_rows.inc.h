@@ -260,10 +260,13 @@ struct FewRowsOf {
   }
 
   static constexpr FewKernel f32(int most, int panels) {
-    return {kUnit, most, panels, false, nullptr, nullptr, f32_across, f32_along, f32_panels};
+    return {kUnit,   most,    panels,     FewLeft::kSteps, FewLeft::kSteps,
+            nullptr, nullptr, f32_across, f32_along,       f32_panels};
   }
   static constexpr FewKernel bf16(int most, int panels) {
-    return {kUnit, most, panels, false, nullptr, kPanelOrder.data(), bf16_across, bf16_along, bf16_panels};
+    return {
+        kUnit,       most,       panels,     FewLeft::kSteps, FewLeft::kSteps, nullptr, kPanelOrder.data(),
+        bf16_across, bf16_along, bf16_panels};
   }
 };
 
