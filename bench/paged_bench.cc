@@ -1,7 +1,7 @@
-// Speed of paged attention: paged_bench [--threads N] [--isa NAME] [--rounds N]. First one token: the keys
-// and values that it reads, in GB/s, beside the rate at which this machine reads memory in the same round;
-// each call has another layer's pools, so that nothing is left in a cache. Then chunks of a prompt, beside
-// attention over contiguous keys. 8 heads of keys, 4 of queries to each.
+// Speed of paged attention: paged_bench [--threads N] [--isa NAME] [--rounds N] [--group N]. First one token:
+// the keys and values that it reads, in GB/s, beside the rate at which this machine reads memory in the same
+// round; each call has another layer's pools, so that nothing is left in a cache. Then chunks of a prompt,
+// beside attention over contiguous keys. 8 heads of keys, 4 (--group) of queries to each.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ using ostro::machine::FunctionRef;
 using ostro::machine::Isa;
 using ostro::machine::ThreadPool;
 
-constexpr int64_t kHeads = 8, kGroup = 4, kPage = 128;
+constexpr int64_t kHeads = 8, kPage = 128;
+int64_t group = 4;
 constexpr int64_t kMemory = int64_t{384} << 20;  // bytes of all layers, beyond any cache
 
 int64_t bytes_of(FloatType type) { return type == FloatType::kF32 ? 4 : 2; }
@@ -71,8 +72,8 @@ struct PagedCase {
     layer_bytes = pages * kPage * kHeads * dims * size;
     layers = std::max<int64_t>(1, kMemory / (2 * layer_bytes));
     pools = numbers(2 * layers * layer_bytes);
-    q = numbers(rows * kHeads * kGroup * dims * size);
-    out = numbers(rows * kHeads * kGroup * dims * size);
+    q = numbers(rows * kHeads * group * dims * size);
+    out = numbers(rows * kHeads * group * dims * size);
     for (int64_t r = 0; r < rows; ++r) {
       table.resize(table.size() + static_cast<size_t>(pages));
       position.push_back(static_cast<int32_t>(length - rows + r));
@@ -83,14 +84,14 @@ struct PagedCase {
     for (size_t i = 0; i < table.size(); ++i) table[i] = order[i % order.size()];
     args.rows = rows;
     args.kv_heads = kHeads;
-    args.group = kGroup;
+    args.group = group;
     args.key_dim = args.value_dim = dims;
     args.pages = args.entries = pages;
     args.type = type;
     args.scale = 0.125f;
     args.q = q.get();
     args.out = out.get();
-    args.q_strides = args.out_strides = {0, kHeads * kGroup * dims, kGroup * dims, dims};
+    args.q_strides = args.out_strides = {0, kHeads * group * dims, group * dims, dims};
     args.key_strides = {kHeads * dims * kPage, 1, dims * kPage, kPage};
     args.value_strides = {kHeads * dims * kPage, dims, dims * kPage, 1};
     args.table = table.data();
@@ -133,21 +134,21 @@ void chunk(FloatType type, int64_t dims, int64_t length, int64_t rows, int round
   PagedCase c(type, dims, length, rows);
   const int64_t size = bytes_of(type), keys = length * kHeads * dims * size;
   const AlignedBytes k = numbers(keys), v = numbers(keys);
-  std::vector<float> statistics(static_cast<size_t>(2 * rows * kHeads * kGroup));
+  std::vector<float> statistics(static_cast<size_t>(2 * rows * kHeads * group));
   const int64_t origin = length - rows;
   ostro::kernels::AttentionForward f;
   f.shape = {.batch = 1,
              .pos = rows,
              .key_pos = length,
              .kv_heads = kHeads,
-             .group = kGroup,
+             .group = group,
              .head_dim = dims,
              .type = type,
              .scale = 0.125f,
              .query_origin = &origin,
              .mask = {.causal = true}};
   f.q = c.args.q, f.k = k.get(), f.v = v.get(), f.out = c.args.out, f.out_type = type;
-  f.m = statistics.data(), f.r = f.m + rows * kHeads * kGroup;
+  f.m = statistics.data(), f.r = f.m + rows * kHeads * group;
   f.q_strides = f.out_strides = c.args.q_strides;
   f.k_strides = f.v_strides = {keys / size, kHeads * dims, dims};
   std::vector<double> paged, contiguous, ratios;
@@ -168,9 +169,9 @@ void chunk(FloatType type, int64_t dims, int64_t length, int64_t rows, int round
 int main(int argc, char** argv) {
   int threads = 1, rounds = 7;
   Isa isa = ostro::kernels::best_isa();
-  const std::vector<ostro::bench::Option> options = {ostro::bench::count_option("--threads", threads),
-                                                     ostro::bench::count_option("--rounds", rounds),
-                                                     ostro::bench::isa_option("--isa", isa)};
+  const std::vector<ostro::bench::Option> options = {
+      ostro::bench::count_option("--threads", threads), ostro::bench::count_option("--rounds", rounds),
+      ostro::bench::count_option("--group", group), ostro::bench::isa_option("--isa", isa)};
   if (const ostro::Status status = ostro::bench::read_options(argc, argv, options); !status.ok()) {
     fmt::print(stderr, "paged_bench: {}\n", status.error().message());
     return 2;

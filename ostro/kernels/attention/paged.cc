@@ -153,6 +153,7 @@ const PagedKernels& paged_table_of(machine::Isa isa) {
   switch (isa) {
     case machine::Isa::kGeneric: return paged_generic();
     case machine::Isa::kAvx2: return paged_avx2();
+    case machine::Isa::kAmx: return paged_amx();
     default: return paged_avx512();
   }
 }
@@ -164,11 +165,12 @@ struct ItemMemory {
   ItemMemory(const PagedAttention& a, const PagedRun& run) {
     const int64_t queries = run.rows * a.group, pages = static_cast<int64_t>(run.pages.size());
     const auto line = [](int64_t n) { return (n + 15) / 16 * 16; };
-    q = queries * padded_dim(a.key_dim);
+    const int64_t padded = padded_queries(queries);
+    q = padded * padded_dim(a.key_dim);
     s = queries * pages * kPageSlots;
     c = line(queries * pages);
     r = line(queries);
-    acc = queries * padded_dim(a.value_dim);
+    acc = padded * padded_dim(a.value_dim);
     page = kPageSlots * std::max(padded_dim(a.key_dim), padded_dim(a.value_dim));
   }
   static int64_t padded_dim(int64_t dim) { return (dim + 31) / 32 * 32; }

@@ -1,5 +1,6 @@
 // bf16 attention on AMX tiles: one TDPBF16PS per 16 x 16 outputs and group of 32 k, which is N7 itself.
 #include "ostro/kernels/attention/kernels/attention_packed_table.inc.h"
+#include "ostro/kernels/attention/kernels/paged_packed.inc.h"
 #include "ostro/machine/vector/amx_tiles.inc.h"
 
 namespace ostro::kernels {
@@ -7,6 +8,7 @@ namespace {
 
 struct AmxProduct {
   static constexpr bool kNatural = true;
+  static constexpr int kLeastQueries = 4;
   static constexpr int64_t kStep = 16;  // a row of A has its groups side by side
   static constexpr int kOrder[4] = {0, 1, 2, 3};
   static constexpr int first(int q) { return 2 * q; }
@@ -58,6 +60,11 @@ struct AmxProduct {
 
 const AttentionKernels& attention_amx() {
   static const AttentionKernels table = attention_packed_table<AmxProduct>();
+  return table;
+}
+
+const PagedKernels& paged_amx() {
+  static const PagedKernels table = paged_packed_table<AmxProduct>();
   return table;
 }
 

@@ -11,6 +11,7 @@
 //   enter(), leave()   around a thread's products
 //   multiply(c, ldc, rows, a, lda, b, ldb, groups, from_zero)   32 lanes, rows in multiples of 16; lda and
 //                      ldb in words
+//   kLeastQueries      where it is for paged attention: with fewer, products of vectors are faster
 #pragma once
 
 #include <immintrin.h>

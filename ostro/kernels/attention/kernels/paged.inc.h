@@ -200,6 +200,39 @@ void paged_exponentials(const PagedItem& item, int64_t begin, int64_t end) {
   }
 }
 
+// The keys of page p that some query sees: slots outside may hold anything.
+template <class V>
+inline Range seen_keys(const PagedItem& item, int64_t p) {
+  const PagedAttention& a = *item.args;
+  const int64_t last = item.position + item.rows, low = a.window > 0 ? item.position - a.window + 1 : 0;
+  const int64_t start = (item.first_page + p) * kKeyBlock;
+  return {clamp<V>(low - start, 0, kKeyBlock), clamp<V>(last - start, 0, kKeyBlock)};
+}
+
+// Accumulators of `rows` queries, `count` elements from `begin` on.
+template <class V>
+inline void clear_values(const PagedItem& item, int64_t begin, int64_t rows, int64_t count) {
+  const int64_t wide = padded(item.args->value_dim);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t d = begin; d < begin + count; ++d) item.acc[i * wide + d] = 0;
+}
+
+// Writes elements [begin, end) of all queries' results.
+template <class V>
+inline void store_values(const PagedItem& item, int64_t begin, int64_t end) {
+  const PagedAttention& a = *item.args;
+  const int64_t wide = padded(a.value_dim), vectors = (end - begin + V::kWidth - 1) / V::kWidth;
+  for (int64_t i = 0; i < item.rows * a.group; ++i) {
+    float* row = item.acc + i * wide + begin;
+    const V r = V::set1(item.r[i]);
+    for (int64_t n = 0; n < vectors * V::kWidth; n += V::kWidth)
+      ((V::load(row + n) + V::zero()) * r).store(row + n);
+    const int64_t at = (item.first + i / a.group) * a.out_strides.pos + item.head * a.out_strides.kv_head +
+                       i % a.group * a.out_strides.group + begin;
+    store_row<V>(row, end - begin, a.out, at, a.type);
+  }
+}
+
 // Adds a page's values to the accumulators of Q queries and N vectors of head_dim, after their rescaling.
 template <class V, bool kBf16, int Q, int N, class T>
 inline void value_tile(const T* values, const T* next, int64_t step, Range keys, const float* p, int64_t ld,
@@ -262,13 +295,9 @@ void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scra
   const PoolStrides& st = a.value_strides;
   const int64_t queries = item.rows * a.group, wide = padded(a.value_dim), ld = item.page_count * kKeyBlock;
   const int64_t vectors = (end - begin + V::kWidth - 1) / V::kWidth;
-  for (int64_t i = 0; i < queries; ++i)
-    for (int64_t d = begin; d < begin + vectors * V::kWidth; ++d) item.acc[i * wide + d] = 0;
-  // The keys that some query sees: slots outside may hold anything.
-  const int64_t last = item.position + item.rows, low = a.window > 0 ? item.position - a.window + 1 : 0;
+  clear_values<V>(item, begin, queries, vectors * V::kWidth);
   for (int64_t p = 0; p < item.page_count; ++p) {
-    const int64_t start = (item.first_page + p) * kKeyBlock;
-    const Range keys{clamp<V>(low - start, 0, kKeyBlock), clamp<V>(last - start, 0, kKeyBlock)};
+    const Range keys = seen_keys<V>(item, p);
     const T* head = static_cast<const T*>(a.value_pool) + item.head * st.kv_head + begin * st.dim;
     const T* values = head + item.pages[p] * st.page;
     const T* next = head + item.pages[p + 1 < item.page_count ? p + 1 : p] * st.page;
@@ -287,15 +316,7 @@ void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scra
           item.page_count, item.acc + i * wide + begin, wide, vectors);
     });
   }
-  for (int64_t i = 0; i < queries; ++i) {
-    float* row = item.acc + i * wide + begin;
-    const V r = V::set1(item.r[i]);
-    for (int64_t n = 0; n < vectors * V::kWidth; n += V::kWidth)
-      ((V::load(row + n) + V::zero()) * r).store(row + n);
-    const int64_t at = (item.first + i / a.group) * a.out_strides.pos + item.head * a.out_strides.kv_head +
-                       i % a.group * a.out_strides.group + begin;
-    store_row<V>(row, end - begin, a.out, at, a.type);
-  }
+  store_values<V>(item, begin, end);
 }
 
 template <class V>

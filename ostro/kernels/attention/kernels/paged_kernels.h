@@ -14,6 +14,12 @@ namespace ostro::kernels {
 // The most queries of an item, unless a single row has more.
 inline constexpr int64_t kPagedQueries = 16;
 
+// Queries are padded to whole blocks of so many where they are rows of a matrix instruction.
+inline constexpr int64_t kPagedRows = 16;
+constexpr int64_t padded_queries(int64_t queries) {
+  return (queries + kPagedRows - 1) / kPagedRows * kPagedRows;
+}
+
 // Query i is row `first` + i / group, head i % group.
 struct PagedItem {
   const PagedAttention* args = nullptr;
@@ -21,8 +27,9 @@ struct PagedItem {
   int64_t first = 0, rows = 0, position = 0;  // as in PagedRun
   int64_t first_page = 0, page_count = 0;
   const int32_t* pages = nullptr;
-  // Shared by the phases: queries [query][padded key_dim], scores, then exponentials [query][page * 128],
-  // factors c of N9 [query][page], r [query], accumulators [query][padded value_dim].
+  // Shared by the phases: queries [query][padded key_dim] in the kernels' own form, scores, then exponentials
+  // [query][page * 128], factors c of N9 [query][page], r [query], accumulators [query][padded value_dim]. Of
+  // queries and accumulators there are padded_queries().
   float *q = nullptr, *s = nullptr, *c = nullptr, *r = nullptr, *acc = nullptr;
 };
 
@@ -40,5 +47,6 @@ struct PagedKernels {
 const PagedKernels& paged_generic();
 const PagedKernels& paged_avx2();
 const PagedKernels& paged_avx512();
+const PagedKernels& paged_amx();
 
 }  // namespace ostro::kernels
