@@ -145,8 +145,10 @@ class Workspace:
         found = {}
         folder = self.root / "runs" / name / "checkpoints"
         for entry in sorted(folder.iterdir()) if folder.exists() else []:
-            manifest = entry / "manifest.json"
-            value = json.loads(manifest.read_text()) if manifest.exists() else {}
+            value = {}
+            if not entry.name.endswith(".tmp"):  # whose manifest may be in the middle of being written
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                    value = json.loads((entry / "manifest.json").read_text())
             found[entry.name] = (value.get("kind"), value.get("name"))
         return found
 

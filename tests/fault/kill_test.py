@@ -148,7 +148,7 @@ def clocked_run(w, name, config, every):
     process = w.start("train", "--config", config, env={"OSTRO_EXECUTOR": "interpreter"})
 
     def by_clock():
-        return any(kind == "temporary" and int(d[5:]) % every for d, (kind, _) in w.checkpoints(name).items())
+        return any(kind == "temporary" and d[5:].isdigit() and int(d[5:]) % every for d, (kind, _) in w.checkpoints(name).items())
 
     wait_for(by_clock, 120, "a checkpoint by the clock")
     process.kill()
