@@ -144,10 +144,9 @@ def check_killed(place, name, options, rng):
         run, once = f"{name}-{phase}", place.top / f"once-{name}-{phase}".replace(" ", "-")
         once.mkdir()
         fault = f"{phase}:{step}:{rank}:kill"
-        chain = place.launch(run, 3, options, {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault,
-                                               "OSTRO_FAULT_ONCE": str(once)})
+        place.launch_together(run, 3, options, {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)})
         check(list(once.iterdir()), f"{name}: {fault} did not happen")
-        check(chain == expected, f"{name}: another chain after {fault}")
+        check(place.chain(run) == expected, f"{name}: another chain after {fault}")
         print(f"{name}: {fault}, the same chain")
 
 

@@ -30,7 +30,7 @@ import tempfile
 from program import check, kill_all
 from slow_link import Link
 from workers_matrix import TENSOR, launch_mixed
-from workers_test import Gate, PRECISIONS, Place, steps_of, wait_for
+from workers_test import Gate, PRECISIONS, Place, hold_until_all, steps_of, wait_for
 
 HELD_AT = 6  # steps
 COUNTED_FROM = 2  # steps
@@ -72,13 +72,14 @@ def check_bytes(place, expected, rounded):
     for case, sizes, options, chain in [("1:1", "1:1", [], expected), ("2:2", "2:2", [], expected), ("rounded", "1:1", ROUNDED, rounded)]:
         run = f"held-{case.replace(':', '-')}"
         gate = Gate(tempfile.mkdtemp(dir=place.top))
-        gate.at(COUNTED_FROM)
+        gate.at(0)
         workers = sum(map(int, sizes.split(":")))
         process = subprocess.Popen([place.ostro, "launch", "local", "--workers", str(workers), "--slices", sizes,
                                     *place.words(run, options)],
                                    env=place.environment({"OSTRO_THREADS": "1", "OSTRO_FAULT": gate.fault()}), text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
+            hold_until_all(place.top / "runs" / run, workers, process, gate, COUNTED_FROM)
             begin = between(place, run, COUNTED_FROM)
             gate.at(HELD_AT)
             sent[case] = between(place, run, HELD_AT) - begin
@@ -124,9 +125,9 @@ def check_lost_slice(place, rng, expected):
     for run, options, kept in [("slice-lost", ["--slices", "2:2"], True), ("neighbours-lost", [], False)]:
         once = place.top / f"{run}.once"
         once.mkdir()
-        out = place.run(["launch", "local", "--workers", "4", "--min_workers", "2", *options, *place.words(run, [])],
-                        {"OSTRO_THREADS": "1", "OSTRO_FAULT": f"exchange:{step}:2:kill,exchange:{step}:3:kill",
-                         "OSTRO_FAULT_ONCE": str(once)}).stderr
+        out = place.launch_together(run, 4, ["--min_workers", "2", *options],
+                                    {"OSTRO_THREADS": "1", "OSTRO_FAULT": f"exchange:{step}:2:kill,exchange:{step}:3:kill",
+                                     "OSTRO_FAULT_ONCE": str(once)})
         check(len(list(once.iterdir())) == 2, f"{run}: {list(once.iterdir())} were killed")
         check(not kept or "owner and copy are both gone" not in out, f"{run}: {out}")
         check(place.chain(run) == expected, f"{run}: another chain\n{out}")
@@ -142,9 +143,9 @@ def check_striped(place, rng):
     once = place.top / "striped.once"
     once.mkdir()
     fault = f"{rng.choice(['overlap', 'exchange'])}:{rng.randint(3, 6)}:{rng.randint(0, 2)}:kill"
-    got = place.launch("striped", 3, ["--min_workers", "2", "--slices", "2:1", "--trainer.mesh.slice_connections", "2", *wide],
-                       {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)})
-    check(got == expected, f"striped, {fault}: another chain")
+    place.launch_together("striped", 3, ["--min_workers", "2", "--slices", "2:1", "--trainer.mesh.slice_connections", "2", *wide],
+                          {"OSTRO_THREADS": "1", "OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)})
+    check(place.chain("striped") == expected, f"striped, {fault}: another chain")
     check(len(list(once.iterdir())) == 1, f"striped, {fault}: no worker was lost")
     print(f"long messages over two connections, {fault}: the same chain", flush=True)
 
@@ -233,8 +234,9 @@ def check_by_arrival(place, faulty):
     for overlap in ("true", "false"):
         for fault in ("", "arrival_order"):
             run = f"{fault or 'in-order'}-{overlap}"
-            got = place.launch(run, 3, ["--slices", "1:1:1", "--trainer.mesh.slice_overlap", overlap, *options],
-                               {"OSTRO_THREADS": "1", "OSTRO_TEST_FAULT": fault}, faulty)
+            place.launch_together(run, 3, ["--slices", "1:1:1", "--trainer.mesh.slice_overlap", overlap, *options],
+                                  {"OSTRO_THREADS": "1", "OSTRO_TEST_FAULT": fault}, faulty)
+            got = place.chain(run)
             check((got == expected) == (fault == ""), f"{run}: {'the same' if got == expected else 'another'} chain")
             a, b = first_step(got), first_step(expected)
             check(a["loss"] == b["loss"] and (a["state"] == b["state"]) == (fault == ""), f"{run}: {a}, {b}")
@@ -336,8 +338,8 @@ def main():
                                          "--trainer.mesh.slice_connections", "2"], {}),
                 ("layer", 4, ["--slices", "2:2", "--trainer.mesh.exchange", "layer",
                               "--trainer.mesh.axes", "{replica: 2, data: -1}"], {})]:
-            got = place.launch(run, workers, ["--min_workers", "2", *options], {"OSTRO_THREADS": "1"} | settings)
-            check(got == expected, f"{run}: another chain")
+            place.launch_together(run, workers, ["--min_workers", "2", *options], {"OSTRO_THREADS": "1"} | settings)
+            check(place.chain(run) == expected, f"{run}: another chain")
             print(f"{run}, {' '.join(options)} {settings.get('OSTRO_FAULT', '')}: the same chain", flush=True)
         check(len(list(once.iterdir())) == 1, f"{fault}: no worker was lost")
         check_striped(place, rng)

@@ -24,6 +24,7 @@ import tempfile
 import time
 
 from program import check, kill_all
+from workers_test import Gate, hold_until_all
 
 TENSOR = ["--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
 # name: (workers, options)
@@ -215,14 +216,35 @@ def forge(checkpoint, array, path):
     (checkpoint / "manifest.json").write_text(body + f',\n  "checksum": "{checksum}"\n}}\n')
 
 
+def train_together(place, name, workers, settings):
+    """A run whose workers train only when all are there, so that the one of the fault's rank is."""
+    folder = place.top / name
+    folder.mkdir()
+    gate = Gate(folder)
+    gate.at(0)
+    faults = f"{gate.fault()},{settings['OSTRO_FAULT']}"
+    with (folder / "said").open("w") as out:
+        process = subprocess.Popen([place.ostro, *place.words(workers, [])], cwd=folder, stdout=out, stderr=out,
+                                   env=place.environment(settings | {"OSTRO_FAULT": faults}))
+    run = folder / "runs" / "run"
+    try:
+        hold_until_all(run, workers, process, gate)
+        code = process.wait(600)
+    finally:
+        kill_all([process])
+    out = (folder / "said").read_text()
+    check(code == 0, f"{name}: exit code {code}\n{out}")
+    return run, out
+
+
 def check_lost_writer(place):
     """A worker is killed while it writes its cells of a checkpoint: the others have copies, and write them."""
     alone, _ = place.train("writer-alone", 1, [])
     for rank, steps in ((1, 2), (2, 4)):
         once = place.top / f"once-{rank}"
         once.mkdir()
-        run, out = place.train(f"writer-{rank}", 3, [], settings={"OSTRO_FAULT": f"write:{steps}:{rank}:kill",
-                                                                 "OSTRO_FAULT_ONCE": str(once)})
+        run, out = train_together(place, f"writer-{rank}", 3, {"OSTRO_FAULT": f"write:{steps}:{rank}:kill",
+                                                               "OSTRO_FAULT_ONCE": str(once)})
         check(len(list(once.iterdir())) == 1, f"nobody was killed\n{out}")
         check(f"the checkpoint of step {steps} was not complete" in out and "resuming" not in out,
               f"not written by the others\n{out}")

@@ -18,9 +18,10 @@ import subprocess
 import tempfile
 
 from program import kill_all
-from workers_test import Place, check, steps_of, wait_for, workers_of
+from workers_test import Gate, Place, check, hold_until_all, steps_of, wait_for, workers_of
 
 STEPS = 40
+HELD_AT = 24  # steps, while a run is looked at: no checkpoint has the last four
 OPTIONS = ["--trainer.num_train_steps", str(STEPS), "--trainer.checkpointer.keep", "[{every: 5}]"]
 
 
@@ -29,25 +30,27 @@ class Runs:
         self.place = place
         self.chain = place.train("alone", OPTIONS)
 
-    def start(self, run, more=(), fault=""):
+    def settings(self, run, *faults):
         once = self.place.top / f"once-{run}"
         once.mkdir(exist_ok=True)
-        settings = {"OSTRO_THREADS": "1"} | ({"OSTRO_FAULT": fault, "OSTRO_FAULT_ONCE": str(once)} if fault else {})
+        return {"OSTRO_THREADS": "1"} | ({"OSTRO_FAULT": ",".join(faults), "OSTRO_FAULT_ONCE": str(once)} if faults else {})
+
+    def start(self, run, more, *faults):
+        settings = self.settings(run, *faults)
         return subprocess.Popen([self.place.ostro, "launch", "local", "--workers", "3", *self.place.words(run, OPTIONS),
                                  *more], env=self.place.environment(settings), text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
 
     def finish(self, process):
         try:
-            out, _ = process.communicate(timeout=180)
+            out, _ = process.communicate(timeout=600)
         finally:
             kill_all([process])
         return out
 
-    def launch(self, run, more=(), fault=""):
-        process = self.start(run, more, fault)
-        out = self.finish(process)
-        check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
+    def launch(self, run, fault, more=()):
+        """A run whose workers train when all are there, so that the one of the fault's rank is."""
+        out = self.place.launch_together(run, 3, [*OPTIONS, *more], self.settings(run, fault))
         check(self.place.chain(run) == self.chain, f"{run}: another chain\n{out}")
         return out
 
@@ -63,7 +66,7 @@ def events(status):
 
 
 def check_stopped(runs):
-    out = runs.launch("stopped", fault="exchange:17:1:stop")
+    out = runs.launch("stopped", "exchange:17:1:stop")
     check("is silent: it is killed" in out and "takes its place" in out, f"nobody was killed\n{out}")
     status = runs.status("stopped")
     check(any(e.startswith("lost: worker 1 ") and "nothing was heard" in e for e in events(status)), events(status))
@@ -74,7 +77,7 @@ def check_stopped(runs):
 
 def check_hang(runs):
     # A disk that is busy for longer than the timeout makes other workers hang as well, in another phase.
-    out = runs.launch("hangs", ["--trainer.hang_timeout", "4s"], "leaf:11:2:delay=600000")
+    out = runs.launch("hangs", "leaf:11:2:delay=600000", ["--trainer.hang_timeout", "4s"])
     check("hangs: nothing has moved for" in out and "phase leaf of step 11" in out, out)
     check("takes its place" in out, out)
     reports = [p.read_text() for p in (runs.place.top / "runs" / "hangs").glob("hang-*.txt")]
@@ -83,9 +86,9 @@ def check_hang(runs):
     check(re.search(r"ostro::fault_(point|aside)\(", report), f"the function that hangs is not named:\n{report}")
     # A shorter delay than the timeout is no hang, and a fault that is not reached is none.
     for run, fault in (("slow", "leaf:11:2:delay=500"), ("none", "leaf:1000:2:stop")):
-        out = runs.launch(run, ["--trainer.hang_timeout", "60s"], fault)
+        out = runs.launch(run, fault, ["--trainer.hang_timeout", "60s"])
         check("takes its place" not in out and "hangs" not in out, out)
-        check(any(p.name.startswith("0.leaf") for p in (runs.place.top / f"once-{run}").iterdir()) == (run == "slow"),
+        check(any(p.name.endswith(fault) for p in (runs.place.top / f"once-{run}").iterdir()) == (run == "slow"),
               "whether the fault happened")
     print("a worker that hangs reports its stacks and is replaced: the same chain; a slow one is left alone")
 
@@ -93,9 +96,12 @@ def check_hang(runs):
 def check_status(runs):
     run = "watched"
     price = ["--trainer.worker_price_per_hour", "2"]
-    process = runs.start(run, price, "update:25:0:delay=3000")
+    gate = Gate(runs.place.top)
+    gate.at(0)
+    process = runs.start(run, price, gate.fault())
     try:
-        wait_for(lambda: steps_of(runs.place, run) >= 24 or process.poll() is not None)
+        hold_until_all(runs.place.top / "runs" / run, 3, process, gate, HELD_AT)
+        wait_for(lambda: steps_of(runs.place, run) >= HELD_AT - 1 or process.poll() is not None)
         # Written every second, so it may be a second old.
         status = wait_for(lambda: (s := runs.status(run))["cluster"]["size"] == 3 and
                           all(m["step"] > 0 and m["bytes_sent"] > 0 for m in s["cluster"]["members"]) and s)
@@ -114,7 +120,10 @@ def check_status(runs):
     check(gone["state"] == "gone" and not gone["cluster_is_live"], gone)
     check("its processes are gone" in runs.text(run), runs.text(run))
     before = gone["goodput"]["seconds"]
-    runs.launch(run, price)
+    process = runs.start(run, price)
+    out = runs.finish(process)
+    check(process.returncode == 0, f"{run}: exit code {process.returncode}\n{out}")
+    check(runs.place.chain(run) == runs.chain, f"{run}: another chain\n{out}")
     status = runs.status(run)
     check(status["state"] == "finished" and status["eta_seconds"] is None, status)
     after = status["goodput"]["seconds"]

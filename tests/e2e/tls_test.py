@@ -204,11 +204,10 @@ def check_slices(place, expected):
     this place), so that its successor shakes hands, too."""
     once = place.top / "slices.once"
     once.mkdir()
-    done = place.run(["launch", "local", "--workers", "3", "--min_workers", "2", "--slices", "2:1",
-                      *place.words("slices", [*TLS, "--trainer.mesh.slice_connections", "2"])],
-                     SECRET | {"OSTRO_FAULT": "overlap:9:2:kill", "OSTRO_FAULT_ONCE": str(once)})
-    check(len(list(once.iterdir())) == 1, f"no worker was lost\n{done.stderr}")
-    check(place.chain("slices") == expected, f"slices: another chain\n{done.stderr}")
+    out = place.launch_together("slices", 3, ["--min_workers", "2", "--slices", "2:1", *TLS, "--trainer.mesh.slice_connections", "2"],
+                                SECRET | {"OSTRO_FAULT": "overlap:9:2:kill", "OSTRO_FAULT_ONCE": str(once)})
+    check(len(list(once.iterdir())) == 1, f"no worker was lost\n{out}")
+    check(place.chain("slices") == expected, f"slices: another chain\n{out}")
     print("two slices with TLS, one worker lost in mid-step: the same chain", flush=True)
 
 

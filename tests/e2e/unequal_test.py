@@ -20,7 +20,7 @@ import tempfile
 
 from program import check, kill_all
 from workers_matrix import TENSOR
-from workers_test import Gate, Place, wait_for
+from workers_test import Gate, Place, hold_until_all, wait_for
 
 STEPS = 24
 SLOWS_AT, LOST_AT = 10, 18
@@ -44,16 +44,14 @@ def shares_in(text, leaves=7):
 
 
 def launch(place, run, options, settings):
-    done = place.run(["launch", "local", "--workers", "3", "--min_workers", "2", *place.words(run, [*OPTIONS, *options])],
-                     {"OSTRO_THREADS": "1"} | settings, seconds=600)
-    return done.stderr
+    return place.launch_together(run, 3, ["--min_workers", "2", *OPTIONS, *options], {"OSTRO_THREADS": "1"} | settings)
 
 
 def check_measured(place, expected):
     """Held behind step 9, where the fast worker has not slowed down yet, `ostro status` shows the shares."""
     run = "measured"
     gate = Gate(tempfile.mkdtemp(dir=place.top))
-    gate.at(SLOWS_AT - 1)
+    gate.at(0)
     process = subprocess.Popen([place.ostro, "launch", "local", "--workers", "3", "--min_workers", "2",
                                 *place.words(run, [*OPTIONS, *MEASURED])],
                                env=place.environment({"OSTRO_THREADS": "1", "OSTRO_FAULT": gate.fault(), "OSTRO_SIM_SLOW": SPEEDS}),
@@ -67,6 +65,7 @@ def check_measured(place, expected):
         waiting = members and all(m["step"] == SLOWS_AT and m["phase"] == "leaf" for m in members)
         return [m["leaves"] for m in members] if waiting else None
     try:
+        hold_until_all(place.top / "runs" / run, 3, process, gate, SLOWS_AT - 1)
         check(wait_for(leaves) == [4, 2, 1], f"{run}: shares of {leaves()}")
         shown = place.run(["status", str(place.top / "runs" / run)]).stdout
         rows = re.findall(r"^(\d) .* leaf +(\d+) +[\d.]+ s", shown, re.M)
@@ -111,10 +110,9 @@ def check_meshes(place):
             ("in-slices", ["--slices", "2:2"], "0:40ms,1:120ms,2:20ms,3:60ms", {1: 1, 2: 3, 3: 1}),
             ("checked", ["--trainer.cross_check", "0.5"], "0:20ms,1:80ms,2:80ms,3:80ms", {0: 4}),
             ("in-pairs", ["--trainer.mesh.axes", "{data: -1, model: 2}", *TENSOR], "0:20ms,1:20ms,2:80ms,3:80ms", {0: 6, 2: 1})]:
-        done = place.run(["launch", "local", "--workers", "4", *options, *place.words(run, [*OPTIONS, *steps, *MEASURED])],
-                         {"OSTRO_THREADS": "1", "OSTRO_SIM_SLOW": speeds}, seconds=600)
+        out = place.launch_together(run, 4, [*options, *OPTIONS, *steps, *MEASURED], {"OSTRO_THREADS": "1", "OSTRO_SIM_SLOW": speeds})
         said = events(place, run, "shares")
-        check(place.chain(run) == expected, f"{run}: another chain\n{done.stderr}")
+        check(place.chain(run) == expected, f"{run}: another chain\n{out}")
         check(said and all(shares_in(said[0]).get(worker) == leaves for worker, leaves in wanted.items()), f"{run}: {said}")
         print(f"{run}: {shares_in(said[0])}; the same chain", flush=True)
 

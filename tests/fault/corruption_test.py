@@ -18,12 +18,11 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "suite")]
 import seed  # noqa: E402
-from workers_test import Gate, Place, check  # noqa: E402
+from workers_test import Gate, Place, check, hold_until_all  # noqa: E402
 
 STEPS = 24
 OPTIONS = ["--trainer.num_train_steps", str(STEPS), "--trainer.checkpointer.keep", "[{every: 5}]", "--trainer.mp", "f32",
@@ -39,13 +38,6 @@ CASES = {
 }
 
 
-def size_of(place, run):
-    """Workers in the present epoch, and those that are connected."""
-    path = place.top / "runs" / run / "cluster.json"
-    state = json.loads(path.read_text()) if path.exists() else {"size": 0, "members": []}
-    return state["size"], len(state["members"])
-
-
 def launch(place, run, workers, least, fault, more):
     once = place.top / f"{run}.once"
     once.mkdir()
@@ -57,14 +49,7 @@ def launch(place, run, workers, least, fault, more):
     log = place.top / f"{run}.log"
     with log.open("w") as out:
         process = subprocess.Popen(words, env=place.environment(settings), stdout=out, stderr=out)
-    # On a busy machine an epoch may begin without the last worker; the fault waits for it.
-    allowed = 0
-    while process.poll() is None and size_of(place, run)[0] < workers:
-        time.sleep(0.2)
-        if size_of(place, run)[1] == workers:
-            allowed += 1
-            gate.at(allowed)
-    gate.open()
+    hold_until_all(place.top / "runs" / run, workers, process, gate)
     try:
         code = process.wait(600)
     except subprocess.TimeoutExpired:
