@@ -18,9 +18,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 from program import kill_all
-from workers_test import Place, check, steps_of, wait_for
+from workers_test import Gate, Place, check, steps_of, wait_for
 
 SECRET = {"OSTRO_JOB_SECRET": "s3cret", "OSTRO_THREADS": "1"}
 OPTIONS = ["--trainer.num_train_steps", "150", "--trainer.checkpointer.keep", "[{every: 100}]"]
@@ -42,16 +43,16 @@ class Coordinator:
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=120)
 
 
 def worker_words(place, run, port):
     return [place.ostro, "worker", "--coordinator", f"127.0.0.1:{port}", *place.words(run, OPTIONS)]
 
 
-def start_worker(place, run, port):
-    return subprocess.Popen(worker_words(place, run, port), env=place.environment(SECRET), stdout=subprocess.DEVNULL,
-                            stderr=subprocess.DEVNULL)
+def start_worker(place, run, port, gate):
+    return subprocess.Popen(worker_words(place, run, port), env=place.environment(SECRET | {"OSTRO_FAULT": gate.fault()}),
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def check_run(place):
@@ -59,19 +60,32 @@ def check_run(place):
     stopped for longer than its lease."""
     reference = place.train("alone", OPTIONS)
     coordinator = Coordinator(place, "run", ["--max_workers", "3"])
-    workers = []
+    workers, gate = [], Gate(place.top)
+    allowed, since = 0, time.monotonic()
+    gate.at(allowed)
 
     def start():
-        workers.append(start_worker(place, "run", coordinator.port))
+        workers.append(start_worker(place, "run", coordinator.port, gate))
         return workers[-1]
+
+    def wait_in_training(what):
+        """Waits while the run does a few steps in a second, so that it lasts: an epoch begins between two steps."""
+        def look():
+            nonlocal allowed, since
+            if steps_of(place, "run") >= allowed - 1 and time.monotonic() > since + 0.3:
+                allowed, since = allowed + 1, time.monotonic()
+                gate.at(allowed)
+            return what()
+        return wait_for(look)
 
     def epoch_of(wanted):
         """Waits for an epoch of these workers, and for a step in it."""
         pids = {w.pid for w in wanted}
-        found = wait_for(lambda: [e for e in coordinator.events("epoch") if {m["pid"] for m in e["members"]} == pids])
+        wait_for(lambda: pids <= {e["pid"] for e in coordinator.events("joined")})
+        found = wait_in_training(lambda: [e for e in coordinator.events("epoch") if {m["pid"] for m in e["members"]} == pids])
         check([m["rank"] for m in found[-1]["members"]] == list(range(len(wanted))), f"ranks: {found[-1]}")
         at = steps_of(place, "run")
-        wait_for(lambda: steps_of(place, "run") > at)
+        wait_in_training(lambda: steps_of(place, "run") > at)
 
     try:
         first, second = start(), start()
@@ -79,7 +93,8 @@ def check_run(place):
         third = start()
         epoch_of([first, second, third])
         third.send_signal(signal.SIGTERM)
-        check(third.wait(timeout=60) == 77, f"the third worker ended with {third.returncode}")
+        wait_in_training(lambda: third.poll() is not None)
+        check(third.returncode == 77, f"the third worker ended with {third.returncode}")
         check([e["pid"] for e in wait_for(lambda: coordinator.events("left"))] == [third.pid], "another left")
         epoch_of([first, second])
         second.kill()
@@ -92,13 +107,14 @@ def check_run(place):
         check(wait_for(lambda: coordinator.events("silent"))[0]["pid"] == fourth.pid, "another is silent")
         epochs = len(coordinator.events("epoch"))
         fourth.send_signal(signal.SIGCONT)  # nobody killed it, so it comes back
+        gate.open()
         wait_for(lambda: len(coordinator.events("epoch")) > epochs)
         for worker in (first, fourth):
-            check(worker.wait(timeout=120) == 0, f"a worker ended with {worker.returncode}")
+            check(worker.wait(timeout=300) == 0, f"a worker ended with {worker.returncode}")
         check({e["pid"] for e in coordinator.events("joined")} == {w.pid for w in workers}, "others joined")
     finally:
         kill_all(workers)
-    check(coordinator.process.wait(timeout=20) == 0 and coordinator.events("finished")[0]["status"] == 0,
+    check(coordinator.process.wait(timeout=120) == 0 and coordinator.events("finished")[0]["status"] == 0,
           f"the coordinator ended with {coordinator.process.returncode}")
     check(place.chain("run") == reference, "another chain")
     # A worker has one file, and may go on in that of one that has ended; who writes nothing has none.
@@ -116,7 +132,7 @@ def check_errors(place):
     numbers = ["--min_workers", "1", "--max_workers", "1"]
 
     def error(words, wanted, code, settings=SECRET):
-        done = subprocess.run([place.ostro, *words], env=place.environment(settings), text=True, timeout=60,
+        done = subprocess.run([place.ostro, *words], env=place.environment(settings), text=True, timeout=300,
                               capture_output=True, check=False)
         errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         check(done.returncode == code and len(errors) == 1 and re.search(wanted, errors[0]),

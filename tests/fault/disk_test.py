@@ -25,7 +25,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from program import kill_all  # noqa: E402
-from workers_test import Place, check  # noqa: E402
+from workers_test import Gate, Place, check, hold_until_all  # noqa: E402
 
 STEPS = 400
 KEEP = 20
@@ -81,7 +81,9 @@ def full_disk(place, disk, which, least, expected):
     options = ["--trainer.log_dir", str(disk.place / "runs"), "--trainer.num_train_steps", str(STEPS),
                "--trainer.checkpointer.keep", f"[{{every: {KEEP}}}]", "--trainer.mp", "f32"]
     words = place.words(run, options)
-    env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret"})
+    gate = Gate(place.top)
+    gate.at(0)
+    env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret", "OSTRO_FAULT": gate.fault()})
     folder, logs, processes = disk.place / "runs" / run, [], []
     chain = folder / "chain.jsonl"
 
@@ -93,7 +95,7 @@ def full_disk(place, disk, which, least, expected):
     def text():
         return "\n".join(f"{log.name}:\n{log.read_text()[-3000:]}" for log in logs)
 
-    def wait(what, told, seconds=90):
+    def wait(what, told, seconds=300):
         end = time.monotonic() + seconds
         while not what():
             check(time.monotonic() < end, f"{run}: {told}\n{text()}")
@@ -110,12 +112,15 @@ def full_disk(place, disk, which, least, expected):
             start(f"worker{rank}", [*(WITHOUT_RESERVES if rank == which else WITH_RESERVES), place.ostro, "worker", "--coordinator",
                                     address, *words])
             wait(lambda n=rank + 1: logs[0].read_text().count('"joined"') == n, f"worker {rank} did not join")
+        # Held while the disk is filled, which may take longer than all steps.
+        hold_until_all(folder, 3, processes[0], gate, 2 * KEEP + 8)
         wait(lambda: steps() > 2 * KEEP + 5, "no steps")
         disk.fill()
         at = steps()
-        wait(lambda: any(p.poll() is not None for p in processes), "nobody noticed", 60)
+        gate.open()
+        wait(lambda: any(p.poll() is not None for p in processes), "nobody noticed", 300)
         if least < 3:
-            wait(lambda: all(p.poll() is not None for p in processes), "the others did not go on")
+            wait(lambda: all(p.poll() is not None for p in processes), "the others did not go on", 600)
     finally:
         kill_all(processes)
     check(at < STEPS - KEEP, f"the disk was full too late, at step {at}\n{text()}")

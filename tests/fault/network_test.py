@@ -21,7 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from program import kill_all  # noqa: E402
-from workers_test import Place, check  # noqa: E402
+from workers_test import Gate, Place, check  # noqa: E402
 
 STEPS = 2000
 # A network of its own, as a run that was killed leaves its link behind.
@@ -76,9 +76,12 @@ def main():
         place = Place(args.ostro, pathlib.Path(folder))
         options = ["--trainer.num_train_steps", str(STEPS), "--trainer.checkpointer.keep", f"[{{every: {STEPS}}}]",
                    "--trainer.mp", "f32"]
-        expected = place.train("alone", options)
+        expected = place.train("alone", options, seconds=3600)
         words = place.words("net", options)
-        env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret"})
+        # The run is held a few steps ahead of what was seen: on a fast machine it would end before the worker is back.
+        gate, moved = Gate(folder), 0.0
+        gate.at(0)
+        env = place.environment({"OSTRO_THREADS": "1", "OSTRO_JOB_SECRET": "secret", "OSTRO_FAULT": gate.fault()})
         log = place.top / "net.log"
         chain = place.top / "runs" / "net" / "chain.jsonl"
 
@@ -93,10 +96,14 @@ def main():
         def epochs():
             return [m.count('"rank"') for m in re.findall(r'"event":\s*"epoch".*', log.read_text())]
 
-        def wait(what, text, seconds=90):
+        def wait(what, text, seconds=300, held=True):
+            nonlocal moved
             end = time.monotonic() + seconds
             while not what():
                 check(time.monotonic() < end, f"{text}\n{log.read_text()[-4000:]}")
+                if held and time.monotonic() > moved + 0.2:
+                    gate.at(min(steps() + 3, STEPS - 50))
+                    moved = time.monotonic()
                 time.sleep(0.01)
         try:
             coordinator = start(place.ostro, "coordinator", "--bind", HERE, "--min_workers", "2", "--max_workers", "3", *words)
@@ -120,18 +127,19 @@ def main():
             ip("link", "set", net.near, "down")
             cut = time.monotonic()
             wait(lambda: "is lost: nothing was heard" in log.read_text() or "cannot go on" in log.read_text(),
-                 "the cut was not noticed", 30)
+                 "the cut was not noticed")
             at = steps()
             wait(lambda: steps() > at + 20, "the others did not go on")
             print(f"a cut link: the others went on after {time.monotonic() - cut:.1f} s", flush=True)
             ip("link", "set", net.near, "up")
             wait(lambda: (e := epochs()) and len(e) > 2 and e[-1] == 3 or coordinator.poll() is not None,
                  "the worker did not come back")
+            gate.open()
             # A machine with other work may take long for all steps, but not for the next one.
             ended = lambda: all(p.poll() is not None for p in processes)  # noqa: E731
             while not ended() and (at := steps()) < STEPS:
-                wait(lambda: steps() > at or ended(), f"no step after {at}")
-            wait(ended, "all steps are done, and not all processes end")
+                wait(lambda: steps() > at or ended(), f"no step after {at}", held=False)
+            wait(ended, "all steps are done, and not all processes end", held=False)
             codes = [p.poll() for p in processes]
             check(codes[:3] == [0, 0, 0], f"exit codes {codes}\n{log.read_text()[-4000:]}")
             check(chain.read_bytes() == expected, f"another chain\n{log.read_text()[-4000:]}")
