@@ -106,7 +106,7 @@ class Browser:
             self.call("Browser.close")
         except (RuntimeError, OSError):
             pass
-        self.process.wait(30)
+        self.process.wait(300)
         os.close(self.asked)
         os.close(self.answered)
         self.profile.cleanup()

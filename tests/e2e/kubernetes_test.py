@@ -360,7 +360,7 @@ def check_kuberay(place):
     config = ["--config", str(place.top / "c.yaml") if option.pop("--config") == "/runs/nano.yaml" else ""]
     for more, status, says in (([], 1, "has no package ray"), (["--max_worker", "3"], 2, "--max_worker")):
         done = subprocess.run([place.ostro, *words[1:3], *(w for pair in option.items() for w in pair), *config, "--trainer.id", "kuberay", *more],
-                              env=place.environment({"OSTRO_PYTHON": str(python)}), text=True, capture_output=True, check=False, timeout=60)
+                              env=place.environment({"OSTRO_PYTHON": str(python)}), text=True, capture_output=True, check=False, timeout=300)
         check(done.returncode == status and says in done.stderr, f"{words} {more}: {done.returncode} {done.stderr}")
     return True
 

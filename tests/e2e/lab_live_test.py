@@ -89,7 +89,7 @@ class Page:
 
     def shows(self, what, *words, lacks="\0"):
         text = ""
-        for _ in range(1500):
+        for _ in range(15000 if self.tab else 1500):  # 300 s
             if self.tab:
                 check(self.tab.run("window.opened"), f"{what}: the page was loaded again")
                 text = self.tab.run("document.querySelector('main').textContent")

@@ -176,7 +176,7 @@ def check_ends(space):
 def asked(url, **headers):
     """Status and body of the answer to a GET."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=300) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -204,7 +204,7 @@ def check_watch(space):
             check(asked(place)[0] == 401 and asked(f"{place}?token=0")[0] == 401, "without the token")
             check(asked(place, Authorization=f"Bearer {token.removeprefix('token=')}")[0] == 200, "the token in a header")
         server.send_signal(signal.SIGTERM)
-        check(server.wait(timeout=20) == 0, f"exit status {server.returncode}")
+        check(server.wait(timeout=300) == 0, f"exit status {server.returncode}")
         server.stdout.close()
         server.stderr.close()
 

@@ -77,7 +77,7 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        check(self.process.wait(60) == 0, f"serve ended with {self.process.returncode}")
+        check(self.process.wait(300) == 0, f"serve ended with {self.process.returncode}")
 
 
 def serial(values):

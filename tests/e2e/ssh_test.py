@@ -207,7 +207,7 @@ def check_bring(place, options, expected):
     check("were copied to" in out.split("lost its place", 1)[-1], f"what was lost was not brought again:\n{out}")
     for more, says in ((["--program", "x"], "leave out --program and --folder"), (["--bring_mib", "0"], "--bring_mib: 0 is not a number from 1")):
         process = start("bring-errors", more)
-        out = process.communicate(timeout=60)[0]
+        out = process.communicate(timeout=300)[0]
         check(process.returncode == 2 and says in out, f"{more}: exit code {process.returncode}\n{out}")
 
 
@@ -216,21 +216,21 @@ def check_errors(place, ssh):
                         (["a gpus=2"], "hosts.txt:1: gpus=2 is neither slots=N nor devices=LIST"),
                         (["a devices=gpu"], "gpu"), ([], "hosts.txt: has no host")):
         process = ssh.start("errors", ssh.hosts(*lines), [])
-        out = process.communicate(timeout=60)[0]
+        out = process.communicate(timeout=300)[0]
         check(process.returncode == 2 and says in out and out.count("error: ") == 1, f"{lines}: exit code {process.returncode}\n{out}")
     process = ssh.start("errors", [*ssh.hosts("127.0.0.1"), "--min_workers", "2"], [])
-    out = process.communicate(timeout=60)[0]
+    out = process.communicate(timeout=300)[0]
     check(process.returncode == 2 and "--min_workers: 2 is not a number from 1 to the 1 workers of" in out, out)
     process = ssh.start("errors", [*ssh.hosts("127.0.0.1")[:2], "--ssh", "no-such-program"], [])
-    out = process.communicate(timeout=60)[0]
+    out = process.communicate(timeout=300)[0]
     check(process.returncode == 127 and "on 127.0.0.1 could not be started" in out and "no-such-program" in out, out)
     for word in ("--bring_to", "--bring_mib"):
         process = ssh.start("errors", [*ssh.hosts("127.0.0.1"), word, "5"], [])
-        out = process.communicate(timeout=60)[0]
+        out = process.communicate(timeout=300)[0]
         check(process.returncode == 2 and f"{word} belongs to --bring: give that too" in out, out)
     # All machines are down: the job ends, and says why.
     process = ssh.start("errors", ssh.hosts("down"), [])
-    out = process.communicate(timeout=60)[0]
+    out = process.communicate(timeout=300)[0]
     check(process.returncode == 255 and "Connection refused" in out, f"down: exit code {process.returncode}\n{out}")
 
 

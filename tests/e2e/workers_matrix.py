@@ -113,7 +113,7 @@ def launch_mixed(place, run, settings, options):
                                               stdin=subprocess.DEVNULL, stdout=file, stderr=errors))
     try:
         start(["coordinator", "--min_workers", count, "--max_workers", count, *words], {}, events)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 300
         while not events.exists() or b"\n" not in events.read_bytes():
             if processes[0].poll() is not None or time.monotonic() > end:
                 raise OSError(f"{run}: no coordinator\n{log.read_text()}")
