@@ -122,6 +122,8 @@ def followed(place, log):
             check(trainer.poll() is None, f"training ended with {trainer.returncode} after {after}")
             time.sleep(0.005)
         trainer.send_signal(signal.SIGSTOP)
+        while pathlib.Path(f"/proc/{trainer.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "TZ":
+            time.sleep(0.001)  # until it stands it may write another checkpoint
         return newest()
 
     try:
@@ -136,8 +138,10 @@ def followed(place, log):
                 check(state not in states, f"{name} is not served")
                 states.append(state)
                 texts = ["the work", "copyright", "a licence of", "You may"]
-                made = [sampled(server, place, rng, text) for text in texts]
-                asked = [r for _, requests, _ in made for r in requests]
+                made, asked = [], []
+                while not asked:  # a sampled continuation need not be cut into the same ids as a text
+                    made = [sampled(server, place, rng, text) for text in texts]
+                    asked = [r for _, requests, _ in made for r in requests]
                 said = score(place, checkpoints / name, asked)
                 if len(states) == 2:
                     check(score(place, checkpoints / first, asked) != said, f"{first} and {name} have the same log-probabilities")
