@@ -174,6 +174,7 @@ class Server(http.server.ThreadingHTTPServer):
     was asked before) to the name of a fault or None; `requests`: all that was asked."""
 
     daemon_threads = True
+    request_queue_size = 128  # connections that wait: one too many is sent again after a second
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

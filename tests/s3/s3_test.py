@@ -218,7 +218,8 @@ class Test:
     def slow_server(self):
         self.server.begin(lambda what, count: "trickle" if count == 0 and "03.txt bytes" in what else None)
         self.good("data", "build", "--config", self.config("slow", "s3://bucket/data"), OSTRO_S3_STALL_SECONDS="1")
-        check(any(count == 2 for what, count in self.server.seen.items() if "03.txt bytes" in what), "not repeated")
+        # More than twice where this server itself stood for a second.
+        check(any(count >= 2 for what, count in self.server.seen.items() if "03.txt bytes" in what), "not repeated")
 
     def lab_source(self):
         """A source of a lab in the bucket: pinned like files, read by programs, too; another object of the same size is an error."""
