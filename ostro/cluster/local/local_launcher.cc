@@ -146,6 +146,8 @@ class Launcher {
     return std::all_of(places_.begin(), places_.end(), [](const Place& p) { return p.went; });
   }
   bool stopping() const { return workers_.stopping && workers_.stopping(); }
+  // The job's exit status, when it is known to have ended for all workers.
+  std::optional<int> job_ended() const { return workers_.over ? workers_.over() : std::nullopt; }
   bool ready(const Place& place) const { return !workers_.ready || workers_.ready(place.machine); }
 
   void mended(size_t machine) {
@@ -247,7 +249,8 @@ class Launcher {
     const std::string what = WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                                  : std::string("lost its place");
     if (over_) {
-      if (!replaceable && code != kExitLeft) finish(code);
+      // A job that has ended well is not failed by what a worker does after that.
+      if (!replaceable && code != kExitLeft) finish(job_ended().value_or(code));
     } else if (replaceable && stopping()) {
       log_warning(fmt::format("worker process {}{} {}", pid, place.name, what));
     } else if (replaceable) {
@@ -267,8 +270,8 @@ class Launcher {
       log_info(fmt::format("worker process {}{} has stopped", pid, place.name));
     } else if (code == 0 || code == kExitInterrupted) {
       finish(code);
-    } else if (const std::optional<int> over = workers_.over ? workers_.over() : std::nullopt) {
-      finish(*over);
+    } else if (const std::optional<int> own = job_ended()) {
+      finish(*own);
     } else {
       failed(place, pid, code);
     }

@@ -93,7 +93,8 @@ struct LocalWorkers {
   std::chrono::milliseconds stop_grace{600'000};  // in which they do
 };
 
-// Runs until no worker is left. Returns the exit status of the job.
+// Runs until no worker is left. Returns the exit status of the job: what `over` says is not changed by how
+// the workers end that remain then.
 //
 // A worker that was killed or lost its place is replaced at once. One that ends with an error (any status but
 // 0 and those above) leaves alone: the others go on, and another is tried in its place after a rest. Standard

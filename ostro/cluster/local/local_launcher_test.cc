@@ -75,6 +75,21 @@ TEST_CASE("the status of a job that has ended is its own, not that of a worker")
   CHECK(shells.log.find("go on") == std::string::npos);
 }
 
+TEST_CASE("a worker that fails when another has ended says nothing of a job that has a status of its own") {
+  // The second fails when the end of the first has been noticed.
+  constexpr const char* kFailsLater = R"(
+mkdir first 2> /dev/null && { echo $$ > pid; exit 0; }
+while [ ! -s pid ]; do sleep 0.01; done
+while kill -0 $(cat pid) 2> /dev/null; do sleep 0.01; done
+exit 3)";
+  for (const auto& [own, wanted] : {std::pair(std::optional(0), 0), {1, 1}, {std::nullopt, 3}}) {
+    CAPTURE(wanted);
+    Shells shells(kFailsLater, 2, 1);
+    shells.workers.over = [status = own] { return status; };
+    CHECK(shells.run() == wanted);
+  }
+}
+
 TEST_CASE("workers that are asked to stop and do not are ended when the grace is over") {
   Shells shells("exec sleep 1000", 2, 1);
   shells.workers.stopping = [] { return true; };
