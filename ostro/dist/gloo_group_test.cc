@@ -126,7 +126,7 @@ TEST_CASE("a worker that does not know the secret is refused by all") {
       [](int64_t rank) {
         GlooOptions options;
         options.secret = rank == 2 ? "guess" : "right";
-        options.connect_timeout = milliseconds(500);
+        options.connect_timeout = milliseconds(5000);  // proofs arrive within it
         return options;
       });
   // It may leave after the first of them.
@@ -189,7 +189,7 @@ TEST_CASE("a worker that fails while it connects is missed by the others when th
   MemoryKeyValue store;
   Failing failing(store);
   GlooOptions options;
-  options.connect_timeout = milliseconds(500);
+  options.connect_timeout = milliseconds(5000);  // worker 2 misses worker 1 before worker 0 goes
   std::vector<std::string> errors(3);
   const auto begin = Clock::now();
   std::vector<std::thread> threads;
@@ -317,10 +317,10 @@ TEST_CASE("groups that come and go leave no files and threads behind") {
   const auto threads = count("/proc/self/task");
   for (int i = 0; i < 50; ++i) cycle();
   CHECK(count("/proc/self/fd") == files);
-  // The system still lists a thread for a moment after it was joined.
-  for (int i = 0; i < 1000 && count("/proc/self/task") != threads; ++i)
+  // The system still lists a thread for a moment after it was joined, so the first count may be high, too.
+  for (int i = 0; i < 300'000 && count("/proc/self/task") > threads; ++i)
     std::this_thread::sleep_for(milliseconds(1));
-  CHECK(count("/proc/self/task") == threads);
+  CHECK(count("/proc/self/task") <= threads);
 }
 
 }  // namespace

@@ -202,10 +202,10 @@ TEST_CASE("a pump ends while nobody reads, and leaves no file and no thread behi
     for (const PeerSocket& side : all) write_all(side.socket.fd(), "a word");
   }
   CHECK(count("/proc/self/fd") == files);
-  // The system still lists a thread for a moment after it was joined.
-  for (int i = 0; i < 300'000 && count("/proc/self/task") != threads; ++i)
+  // The system still lists a thread for a moment after it was joined, so the first count may be high, too.
+  for (int i = 0; i < 300'000 && count("/proc/self/task") > threads; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(count("/proc/self/task") == threads);
+  CHECK(count("/proc/self/task") <= threads);
 }
 
 }  // namespace
