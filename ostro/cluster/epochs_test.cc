@@ -81,7 +81,7 @@ TEST_CASE(
   members.erase(members.begin() + 1);
   const std::string reason = first.reason();
   CHECK(last.reason() == reason);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(1));
+  CHECK(std::chrono::steady_clock::now() - start < kSoon);  // not after a lease
   CHECK(reason.find("worker 1 on here (pid ") != std::string::npos);
   CHECK(!members[0]->wait_epoch(0, kNever).ok());
 
@@ -198,13 +198,13 @@ TEST_CASE("on_end: at once for an epoch that has ended, once, and not when it wa
 }
 
 TEST_CASE("a member that is silent for longer than its lease is dropped, and finds its connection closed") {
-  Job job(2, milliseconds(1000));
+  Job job(2, milliseconds(5000));  // in which the others are heard, also on a busy machine
   auto members = job.join_in_order(3);
   next_epoch(*members[0], 0);
   next_epoch(*members[1], 0);
   End survivor(*members[0], 1), zombie(*members[1], 1);
   members[1]->mute_for_test();
-  CHECK(survivor.reason().find("nothing was heard from it for 1000 ms") != std::string::npos);
+  CHECK(survivor.reason().find("nothing was heard from it for 5000 ms") != std::string::npos);
   CHECK(next_epoch(*members[0], 1).rank == 0);
   CHECK(next_epoch(*members[2], 0).rank == 1);
   zombie.reason();

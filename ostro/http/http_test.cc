@@ -95,7 +95,7 @@ TEST_CASE("a server may stop while faulty requests arrive") {
 }
 
 TEST_CASE("a header that does not end in time ends its connection, and others are answered meanwhile") {
-  const auto server = started(echo, {.header = std::chrono::milliseconds(200)});
+  const auto server = started(echo, {.header = std::chrono::seconds(3)});  // for the other one, too
   Client slow(server->port());
   slow.say("GET / HTTP/1.1\r\nX-Slow: ");
   CHECK(answer(server->port(), "GET /other HTTP/1.1\r\nHost: localhost\r\n\r\n").ends_with("/other"));

@@ -95,13 +95,13 @@ TEST_CASE("with OSTRO_FAULT_ONCE a fault happens once in all processes") {
 TEST_CASE("a gate is passed once its file has the number of the step") {
   const std::string file = "/tmp/ostro_gate_" + std::to_string(::getpid());
   std::filesystem::remove(file);
+  const auto begin = std::chrono::steady_clock::now();
   std::thread opens([&] {
     for (const char* number : {"1", "none", "2", "3"}) {
       std::this_thread::sleep_for(std::chrono::milliseconds(30));
       std::ofstream(file) << number;
     }
   });
-  const auto begin = std::chrono::steady_clock::now();
   CHECK(ended_with(run_steps("leaf:*:*:gate=" + file), 0));
   CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(120));
   opens.join();

@@ -49,34 +49,38 @@ TEST_CASE("the time of the thread that counts is at one use at a time, and other
 }
 
 TEST_CASE("a process hangs when it is watched, does not wait for others, and nothing moves") {
-  const auto hangs = [](Seconds timeout, const std::function<void()>& work) {
+  using Found = std::future<Pulse>;  // ready when the hang is found
+  const auto hangs = [](Seconds timeout, const std::function<void(const Found&)>& work) {
     std::promise<Pulse> hang;
-    std::future<Pulse> found = hang.get_future();
+    Found found = hang.get_future();
     const HangWatch watch([=] { return timeout; }, [&](const Pulse& p, Seconds) { hang.set_value(p); });
-    work();
+    work(found);
     return found.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? found.get().phase : "";
   };
-  const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(400)); };
+  const auto rest = [](const Found&) { std::this_thread::sleep_for(std::chrono::milliseconds(400)); };
   CHECK(hangs(Seconds(0.1), rest) == "");  // not watched
-  CHECK(hangs(Seconds(0.1), [&] {
+  CHECK(hangs(Seconds(0.1), [&](const Found& found) {
           const PulseWatch watched;
           const PulseWait others;
-          rest();
+          rest(found);
         }) == "");
-  CHECK(hangs(Seconds(0.1), [&] {
+  CHECK(hangs(Seconds(0.1), [](const Found& found) {
           const PulseWatch watched;
           pulse_phase("leaf", 3);
-          rest();
+          found.wait_for(Seconds(300));
         }) == "leaf");
-  // Whatever computes for long touches the pulse.
-  CHECK(hangs(Seconds(0.1), [&] {
+  // Whatever computes for long touches the pulse. A second without a touch is long, also on a busy machine.
+  CHECK(hangs(Seconds(1), [](const Found&) {
           const PulseWatch watched;
-          const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
-          while (std::chrono::steady_clock::now() < until) pulse_touch();
+          const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+          while (std::chrono::steady_clock::now() < until) {
+            pulse_touch();
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          }
         }) == "");
-  CHECK(hangs(Seconds(60), [&] {
+  CHECK(hangs(Seconds(60), [&](const Found& found) {
           const PulseWatch watched;
-          rest();
+          rest(found);
         }) == "");
 }
 
