@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -45,7 +46,7 @@ TEST_CASE("the limit of open files is raised as far as the system lets it, and n
 
 TEST_CASE("memory is what the system has available, or what its control groups leave") {
   namespace stdfs = std::filesystem;
-  const stdfs::path root = stdfs::temp_directory_path() / fmt::format("ostro_machine_test_{}", std::rand());
+  const stdfs::path root = stdfs::temp_directory_path() / fmt::format("ostro_machine_test_{}", ::getpid());
   const auto put = [&root](const char* path, const char* text) {
     stdfs::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;

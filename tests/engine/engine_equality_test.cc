@@ -1,10 +1,12 @@
 // The compiled engine gives the interpreter's bits, op by op and for the parts models are made of.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
 #include <filesystem>
 #include <numeric>
+#include <string>
 
 #include "ostro/base/log.h"
 #include "ostro/base/test_size.h"
@@ -174,7 +176,8 @@ TEST_CASE("slow: fused kernels for AVX2 give the interpreter's bits") {
 
 TEST_CASE("a damaged object is compiled again; no compiler, or one that fails, means built-in loops") {
   namespace fs = std::filesystem;
-  const fs::path cache = fs::temp_directory_path() / "ostro-engine-test-cache";
+  const fs::path cache =
+      fs::temp_directory_path() / ("ostro-engine-test-cache-" + std::to_string(::getpid()));
   fs::remove_all(cache);
   const auto programs = testing::op_programs();
   const ir::Program& program = program_named(programs, "softmax");
