@@ -249,34 +249,42 @@ class FewStrip {
 // A as FewSums wants it, row by row into x. Steps beyond a leaf's end are zeros already.
 void read_x(const FewPrepared& prepared, uint32_t* x) {
   const FewProduct& p = prepared.p;
-  for (int64_t row = 0; row < p.m(); ++row) {
-    for (size_t leaf = 0; leaf < p.leaf_ends.size(); ++leaf) {
-      const int64_t begin = prepared.leaf_begin(static_cast<int64_t>(leaf)),
-                    count = p.leaf_ends[leaf] - begin;
-      uint32_t* to = x + prepared.x_begin[leaf] + row;
-      const int64_t* offsets = p.a_col.data() + begin;
-      const int64_t apart = p.m();
+  const int64_t rows = p.m();
+  for (size_t leaf = 0; leaf < p.leaf_ends.size(); ++leaf) {
+    const int64_t begin = prepared.leaf_begin(static_cast<int64_t>(leaf)), count = p.leaf_ends[leaf] - begin;
+    const std::span<const int64_t> offsets = p.a_col.subspan(begin, count);
+    const bool runs = ascends(offsets);
+    uint32_t* all = x + prepared.x_begin[leaf];
+    for (int64_t row = 0; row < rows; ++row) {
       if (p.f32) {
         const auto* from = static_cast<const uint32_t*>(p.a) + p.a_row[row];
-        for (int64_t k = 0; k < count; ++k) to[k * apart] = from[offsets[k]];
+        for (int64_t k = 0; k < count; ++k) all[k * rows + row] = from[offsets[k]];
         continue;
       }
       const auto* from = static_cast<const uint16_t*>(p.a) + p.a_row[row];
-      if (prepared.left() == FewLeft::kGroups) {
-        auto* rows = reinterpret_cast<uint16_t*>(x + prepared.x_begin[leaf]) + row * kFewGroup;
-        for (int64_t k = 0; k < count; ++k)
-          rows[k / kFewGroup * kFewGroup * apart + k % kFewGroup] = from[offsets[k]];
-        continue;
-      }
-      if (prepared.left() == FewLeft::kSteps) {
-        for (int64_t k = 0; k < count; ++k) to[k * apart] = static_cast<uint32_t>(from[offsets[k]]) << 16;
-        continue;
-      }
-      // Element 4q + i of a group: of the even chain for i = 0 (high half) and 2, else of the odd one.
-      for (int64_t k = 0; k < count; ++k) {
-        const int64_t group = k / kFewGroup, in = k % kFewGroup;
-        const uint32_t value = from[offsets[k]];
-        to[(group * kFewGroup / 2 + in % 2 * 8 + in / 4) * apart] |= in % 4 < 2 ? value << 16 : value;
+      switch (prepared.left()) {
+        case FewLeft::kSteps:
+          for (int64_t k = 0; k < count; ++k)
+            all[k * rows + row] = static_cast<uint32_t>(from[offsets[k]]) << 16;
+          break;
+        case FewLeft::kChains:
+          // Element 4q + i of a group: of the even chain for i = 0 (high half) and 2, else of the odd one.
+          for (int64_t k = 0; k < count; ++k) {
+            const int64_t group = k / kFewGroup, in = k % kFewGroup;
+            const uint32_t value = from[offsets[k]];
+            all[(group * kFewGroup / 2 + in % 2 * 8 + in / 4) * rows + row] |=
+                in % 4 < 2 ? value << 16 : value;
+          }
+          break;
+        case FewLeft::kGroups: {
+          auto* to = reinterpret_cast<uint16_t*>(all) + row * kFewGroup;
+          for (int64_t k = 0; k < count; k += kFewGroup, to += kFewGroup * rows) {
+            const int64_t steps = std::min<int64_t>(kFewGroup, count - k);
+            if (runs) std::memcpy(to, from + offsets[k], static_cast<size_t>(steps) * 2);
+            for (int64_t i = 0; i < steps && !runs; ++i) to[i] = from[offsets[k + i]];
+          }
+          break;
+        }
       }
     }
   }

@@ -176,7 +176,6 @@ struct PagedPacked {
   }
 };
 
-// `plain`: for what the policy does not take.
 template <class P>
 inline PagedKernels paged_packed_table() {
   using Packed = PagedPacked<P>;

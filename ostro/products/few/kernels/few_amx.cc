@@ -17,11 +17,6 @@ constexpr int64_t kAhead = 4096;
 // are still on their way from the store buffer to the cache.
 constexpr int64_t kGroupsAhead = 2;
 
-// Each quarter of 128 bits of a row of the panel is eight columns: four in the first tile, four in the
-// second.
-constexpr uint8_t kTileOrder[kTileUnit] = {0, 1, 2, 3, 8,  9,  10, 11, 16, 17, 18, 19, 24, 25, 26, 27,
-                                           4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31};
-
 machine::AmxConfig config_of(int rows) {
   machine::AmxConfig out;
   const auto low = static_cast<uint8_t>(rows < kTileRows ? rows : kTileRows);
@@ -31,15 +26,19 @@ machine::AmxConfig config_of(int rows) {
   return out;
 }
 
-// A group of a panel as words [step / 2][column], the columns in kTileOrder.
+// A group of a panel as words [step / 2][column].
 [[gnu::always_inline]] inline void interleave(const uint16_t* from, uint32_t* to) {
+  alignas(64) static constexpr uint16_t kFirst[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                      37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                      11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  const __m512i first = _mm512_load_si512(kFirst), last = _mm512_add_epi16(first, _mm512_set1_epi16(16));
 #pragma GCC unroll 4
   for (int i = 0; i < kGroupWords; ++i, from += 2 * kTileUnit, to += kTileUnit) {
     _mm_prefetch(reinterpret_cast<const char*>(from) + kAhead, _MM_HINT_T0);
     _mm_prefetch(reinterpret_cast<const char*>(from + kTileUnit) + kAhead, _MM_HINT_T0);
     const __m512i low = _mm512_loadu_si512(from), high = _mm512_loadu_si512(from + kTileUnit);
-    _mm512_store_si512(to, _mm512_unpacklo_epi16(low, high));
-    _mm512_store_si512(to + 16, _mm512_unpackhi_epi16(low, high));
+    _mm512_store_si512(to, _mm512_permutex2var_epi16(low, first, high));
+    _mm512_store_si512(to + 16, _mm512_permutex2var_epi16(low, last, high));
   }
 }
 
@@ -100,7 +99,7 @@ const FewKernel& few_bf16_amx() {
     FewKernel out = few_bf16_avx512();
     out.panel_rows = kFewRows;
     out.panel_left = FewLeft::kGroups;
-    out.panel_column_of = kTileOrder;
+    out.panel_column_of = nullptr;
     out.panels = tile_panels;
     return out;
   }();
