@@ -10,7 +10,7 @@
 
 #include "bench/arguments.h"
 #include "ostro/base/aligned.h"
-#include "ostro/kernels/attention/paged.h"
+#include "ostro/kernels/attention/paged/paged.h"
 #include "ostro/products/calibrate.h"
 #include "ostro/products/choose_isa.h"
 

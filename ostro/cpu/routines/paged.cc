@@ -6,7 +6,7 @@
 #include "ostro/cpu/routines/contraction.h"
 #include "ostro/cpu/routines/op_call.h"
 #include "ostro/ir/program/attention_limits.h"
-#include "ostro/kernels/attention/paged.h"
+#include "ostro/kernels/attention/paged/paged.h"
 #include "ostro/runtime/pages.h"
 
 namespace ostro::cpu {

@@ -1,6 +1,6 @@
 // bf16 attention on AMX tiles: one TDPBF16PS per 16 x 16 outputs and group of 32 k, which is N7 itself.
 #include "ostro/kernels/attention/kernels/attention_packed_table.inc.h"
-#include "ostro/kernels/attention/kernels/paged_packed.inc.h"
+#include "ostro/kernels/attention/paged/kernels/paged_packed.inc.h"
 #include "ostro/machine/vector/amx_tiles.inc.h"
 
 namespace ostro::kernels {

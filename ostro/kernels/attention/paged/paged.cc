@@ -1,4 +1,4 @@
-#include "ostro/kernels/attention/paged.h"
+#include "ostro/kernels/attention/paged/paged.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,8 +8,8 @@
 #include "ostro/base/aligned.h"
 #include "ostro/base/check.h"
 #include "ostro/ir/program/attention_limits.h"
-#include "ostro/kernels/attention/kernels/paged_kernels.h"
-#include "ostro/kernels/attention/paged_runs.h"
+#include "ostro/kernels/attention/paged/kernels/paged_kernels.h"
+#include "ostro/kernels/attention/paged/paged_runs.h"
 
 namespace ostro::kernels {
 namespace {

@@ -1,4 +1,4 @@
-#include "ostro/kernels/attention/paged_runs.h"
+#include "ostro/kernels/attention/paged/paged_runs.h"
 
 #include <algorithm>
 

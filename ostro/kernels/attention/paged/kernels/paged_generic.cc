@@ -1,4 +1,4 @@
-#include "ostro/kernels/attention/kernels/paged.inc.h"
+#include "ostro/kernels/attention/paged/kernels/paged.inc.h"
 #include "ostro/machine/vector/vec_generic.h"
 
 namespace ostro::kernels {

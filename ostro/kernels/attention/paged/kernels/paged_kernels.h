@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "ostro/kernels/attention/kernels/attention_kernels.h"
-#include "ostro/kernels/attention/paged.h"
+#include "ostro/kernels/attention/paged/paged.h"
 
 namespace ostro::kernels {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ostro/kernels/attention/paged.h"
+#include "ostro/kernels/attention/paged/paged.h"
 
 namespace ostro::kernels {
 

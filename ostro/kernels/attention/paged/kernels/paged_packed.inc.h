@@ -7,7 +7,7 @@
 #pragma once
 
 #include "ostro/kernels/attention/kernels/attention_packed.inc.h"
-#include "ostro/kernels/attention/kernels/paged.inc.h"
+#include "ostro/kernels/attention/paged/kernels/paged.inc.h"
 #include "ostro/machine/vector/vec_avx512.h"
 
 namespace ostro::kernels {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ostro/kernels/attention/kernels/attention_common.inc.h"
-#include "ostro/kernels/attention/kernels/paged_kernels.h"
+#include "ostro/kernels/attention/paged/kernels/paged_kernels.h"
 #include "ostro/machine/vector/exp2.inc.h"
 
 namespace ostro::kernels {
