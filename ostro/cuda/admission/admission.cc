@@ -26,7 +26,7 @@ struct Operands {
 
 // As draw_operands of bits.cu.
 Operands draw_operands(uint32_t c, int near) {
-  const uint32_t a = mixed_bits(3 * c), b = mixed_bits(3 * c + 1), d = mixed_bits(3 * c + 2);
+  const uint32_t a = mixed(3 * c), b = mixed(3 * c + 1), d = mixed(3 * c + 2);
   if (near == 0) return {a, b, d};
   const int wanted = static_cast<int>(d >> 8 & 7) - 4, e = static_cast<int>(a >> 23 & 127) + 1;
   const int other = std::clamp(near == 1 ? 128 + wanted - e : e + 126 + wanted, 0, 254);
@@ -34,7 +34,7 @@ Operands draw_operands(uint32_t c, int near) {
   const uint32_t y_bits = (d & 64) != 0 ? 0x7fffffu : b & 0x7fffffu;
   return {(a & 0x80000000u) | static_cast<uint32_t>(e) << 23 | x_bits,
           (b & 0x80000000u) | static_cast<uint32_t>(other) << 23 | y_bits,
-          (d & 0x80000000u) | (d >> 16 & 3) << 23 | (mixed_bits(d) & 0x7fffffu)};
+          (d & 0x80000000u) | (d >> 16 & 3) << 23 | (mixed(d) & 0x7fffffu)};
 }
 
 float f32_of(uint32_t bits) { return std::bit_cast<float>(bits); }
@@ -69,7 +69,7 @@ uint32_t host_sum(const args::BitsArgs& a, int64_t block) {
 
 // As sum_integers of bits.cu: output `at` of the product of a block.
 uint32_t host_integers_at(uint32_t c, uint32_t side, uint32_t i, uint32_t w) {
-  const uint32_t x = mixed_bits((c * 2 + side) * 128 + i * 8 + w);
+  const uint32_t x = mixed((c * 2 + side) * 128 + i * 8 + w);
   return x % 4 == 0 ? ((x & 16) != 0 ? 0x7f7f7f7fu : 0x81818181u) : x;
 }
 int32_t sum_of_four(uint32_t x, uint32_t y) {

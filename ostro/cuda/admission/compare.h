@@ -14,6 +14,11 @@
 
 namespace ostro::cuda {
 
+using u32 = uint32_t;
+#define DEVICE inline
+#include "ostro/cuda/admission/mixed.cuh"
+#undef DEVICE
+
 // The result for one operation: how many cases were compared and how many differ, and the first that does
 // ("case 17: 0x00800000, not 0x00000000").
 struct BitsCompared {
@@ -35,14 +40,6 @@ struct BitsCheck {
 inline constexpr int64_t kMostBits = int64_t{1} << 24;  // results that are on the device at a time
 inline constexpr int64_t kProductBits = 16 * 8;         // results of a product of a warp
 
-// As `mixed` of mixed.cuh.
-inline uint32_t mixed_bits(uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
 // The number that operands follow from, the i-th of a launch.
 inline uint32_t number_of(const args::BitsArgs& a, int64_t i) {
   return static_cast<uint32_t>(a.first + static_cast<uint64_t>(i) * a.step);

@@ -1,4 +1,5 @@
-// A number that looks drawn, from which operands of the checks are made (compare.h has the same).
+// mixed: a number that looks drawn, from which operands of the checks are made. The host includes this, too
+// (compare.h).
 DEVICE u32 mixed(u32 x) {
   x ^= x >> 16;
   x *= 0x7feb352du;
