@@ -246,45 +246,56 @@ class FewStrip {
   float *const sums_, *const chains_;
 };
 
-// A as FewSums wants it, row by row into x. Steps beyond a leaf's end are zeros already.
+// A row of A in each form of FewLeft: into the place of the first of its `rows` rows. Steps behind the last
+// are zeros already.
+template <class T>
+void read_steps(const T* from, std::span<const int64_t> offsets, int64_t rows, uint32_t* to) {
+  constexpr int kShift = sizeof(T) == 2 ? 16 : 0;  // bf16 to f32
+  for (size_t k = 0; k < offsets.size(); ++k)
+    to[static_cast<int64_t>(k) * rows] = static_cast<uint32_t>(from[offsets[k]]) << kShift;
+}
+
+// Element 4q + i of a group: of the even chain for i = 0 (high half) and 2, else of the odd one.
+void read_chains(const uint16_t* from, std::span<const int64_t> offsets, int64_t rows, uint32_t* to) {
+  for (int64_t k = 0; k < static_cast<int64_t>(offsets.size()); ++k) {
+    const int64_t group = k / kFewGroup, in = k % kFewGroup;
+    const uint32_t value = from[offsets[k]];
+    to[(group * kFewGroup / 2 + in % 2 * 8 + in / 4) * rows] |= in % 4 < 2 ? value << 16 : value;
+  }
+}
+
+// `runs`: the offsets ascend by one.
+void read_groups(const uint16_t* from, std::span<const int64_t> offsets, bool runs, int64_t rows,
+                 uint16_t* to) {
+  for (size_t k = 0; k < offsets.size(); k += kFewGroup, to += kFewGroup * rows) {
+    const size_t steps = std::min<size_t>(kFewGroup, offsets.size() - k);
+    if (runs) std::memcpy(to, from + offsets[k], steps * 2);
+    for (size_t i = 0; i < steps && !runs; ++i) to[i] = from[offsets[k + i]];
+  }
+}
+
+// A as FewSums wants it, leaf by leaf.
 void read_x(const FewPrepared& prepared, uint32_t* x) {
   const FewProduct& p = prepared.p;
   const int64_t rows = p.m();
+  const FewLeft left = prepared.left();
   for (size_t leaf = 0; leaf < p.leaf_ends.size(); ++leaf) {
-    const int64_t begin = prepared.leaf_begin(static_cast<int64_t>(leaf)), count = p.leaf_ends[leaf] - begin;
-    const std::span<const int64_t> offsets = p.a_col.subspan(begin, count);
-    const bool runs = ascends(offsets);
-    uint32_t* all = x + prepared.x_begin[leaf];
+    const int64_t begin = prepared.leaf_begin(static_cast<int64_t>(leaf));
+    const std::span<const int64_t> offsets = p.a_col.subspan(begin, p.leaf_ends[leaf] - begin);
+    const bool runs = left == FewLeft::kGroups && ascends(offsets);
+    uint32_t* to = x + prepared.x_begin[leaf];
     for (int64_t row = 0; row < rows; ++row) {
       if (p.f32) {
-        const auto* from = static_cast<const uint32_t*>(p.a) + p.a_row[row];
-        for (int64_t k = 0; k < count; ++k) all[k * rows + row] = from[offsets[k]];
+        read_steps(static_cast<const uint32_t*>(p.a) + p.a_row[row], offsets, rows, to + row);
         continue;
       }
       const auto* from = static_cast<const uint16_t*>(p.a) + p.a_row[row];
-      switch (prepared.left()) {
-        case FewLeft::kSteps:
-          for (int64_t k = 0; k < count; ++k)
-            all[k * rows + row] = static_cast<uint32_t>(from[offsets[k]]) << 16;
+      switch (left) {
+        case FewLeft::kSteps: read_steps(from, offsets, rows, to + row); break;
+        case FewLeft::kChains: read_chains(from, offsets, rows, to + row); break;
+        case FewLeft::kGroups:
+          read_groups(from, offsets, runs, rows, reinterpret_cast<uint16_t*>(to) + row * kFewGroup);
           break;
-        case FewLeft::kChains:
-          // Element 4q + i of a group: of the even chain for i = 0 (high half) and 2, else of the odd one.
-          for (int64_t k = 0; k < count; ++k) {
-            const int64_t group = k / kFewGroup, in = k % kFewGroup;
-            const uint32_t value = from[offsets[k]];
-            all[(group * kFewGroup / 2 + in % 2 * 8 + in / 4) * rows + row] |=
-                in % 4 < 2 ? value << 16 : value;
-          }
-          break;
-        case FewLeft::kGroups: {
-          auto* to = reinterpret_cast<uint16_t*>(all) + row * kFewGroup;
-          for (int64_t k = 0; k < count; k += kFewGroup, to += kFewGroup * rows) {
-            const int64_t steps = std::min<int64_t>(kFewGroup, count - k);
-            if (runs) std::memcpy(to, from + offsets[k], static_cast<size_t>(steps) * 2);
-            for (int64_t i = 0; i < steps && !runs; ++i) to[i] = from[offsets[k + i]];
-          }
-          break;
-        }
       }
     }
   }
