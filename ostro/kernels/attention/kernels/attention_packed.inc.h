@@ -1,4 +1,4 @@
-// Quad, pair_rows, transpose_words, ...: the layouts of bf16 operands of attention for one matrix
+// Quad, pair_group, transpose_words, ...: the layouts of bf16 operands of attention for one matrix
 // instruction, and conversions between them.
 //
 // A product C[row][lane] += sum over k of A(row, k) * B(k, lane) takes k in groups of 32 = 16 words of two
@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "ostro/kernels/attention/kernels/attention_common.inc.h"
+#include "ostro/machine/vector/pair_rows_avx512.inc.h"
 #include "ostro/machine/vector/transpose16_avx512.inc.h"
 
 namespace ostro::kernels {
@@ -114,27 +115,28 @@ inline void order_rows(uint16_t* rows, int64_t elements) {
   }
 }
 
+// A group of B: rows 0 to 31 of `units` blocks of 32 lanes as words, `ld` words from one to the next; those
+// of a block `apart` words behind the block before. `row(k, u)` is row k of block u.
+template <class P, class Row>
+inline void pair_group(const Row& row, int64_t units, uint32_t* out, int64_t ld, int64_t apart) {
+  for (int q = 0; q < 8; ++q)
+    for (int pair = 0; pair < 2; ++pair) {
+      uint32_t* to = out + (pair == 0 ? P::first(q) : P::second(q)) * ld;
+      for (int64_t u = 0; u < units; ++u, to += apart)
+        machine::store_paired(row(4 * q + P::kOrder[2 * pair], u), row(4 * q + P::kOrder[2 * pair + 1], u),
+                              to);
+    }
+}
+
 // Natural rows [count][wide], count a multiple of 32, to words of B in which k counts rows: [count /
 // 2][wide].
 template <class P>
 inline void pair_rows(const uint16_t* rows, int64_t wide, int64_t count, uint32_t* out) {
-  alignas(64) static constexpr uint16_t kLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
-                                                    37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
-                                                    11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  const __m512i low = _mm512_load_si512(kLow), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-  for (int64_t row = 0; row < count; row += 4) {
-    const int q = static_cast<int>(row % 32 / 4);
-    uint32_t* group = out + row / 32 * 16 * wide;
-    for (int pair = 0; pair < 2; ++pair) {
-      const uint16_t* x = rows + (row + P::kOrder[2 * pair]) * wide;
-      const uint16_t* y = rows + (row + P::kOrder[2 * pair + 1]) * wide;
-      uint32_t* to = group + (pair == 0 ? P::first(q) : P::second(q)) * wide;
-      for (int64_t d = 0; d < wide; d += 32) {
-        const __m512i a = _mm512_loadu_si512(x + d), b = _mm512_loadu_si512(y + d);
-        _mm512_storeu_si512(to + d, _mm512_permutex2var_epi16(a, low, b));
-        _mm512_storeu_si512(to + d + 16, _mm512_permutex2var_epi16(a, high, b));
-      }
-    }
+  for (int64_t group = 0; group < count; group += 32) {
+    const auto row = [&](int k, int64_t u) __attribute__((always_inline)) {
+      return _mm512_loadu_si512(rows + (group + k) * wide + u * kLaneBlock);
+    };
+    pair_group<P>(row, wide / kLaneBlock, out + group / 2 * wide, wide, kLaneBlock);
   }
 }
 

@@ -4,6 +4,7 @@
 // One TDPBF16PS is a group of N7 for up to 16 rows and 16 columns (machine/vector/amx_tiles.inc.h), whose
 // words hold steps 2i and 2i + 1. Tiles have as many rows as A has.
 #include "ostro/machine/vector/amx_tiles.inc.h"
+#include "ostro/machine/vector/pair_rows_avx512.inc.h"
 #include "ostro/products/few/few_kernel.h"
 
 namespace ostro::kernels {
@@ -28,17 +29,11 @@ machine::AmxConfig config_of(int rows) {
 
 // A group of a panel as words [step / 2][column].
 [[gnu::always_inline]] inline void interleave(const uint16_t* from, uint32_t* to) {
-  alignas(64) static constexpr uint16_t kFirst[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
-                                                      37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
-                                                      11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-  const __m512i first = _mm512_load_si512(kFirst), last = _mm512_add_epi16(first, _mm512_set1_epi16(16));
 #pragma GCC unroll 4
   for (int i = 0; i < kGroupWords; ++i, from += 2 * kTileUnit, to += kTileUnit) {
     _mm_prefetch(reinterpret_cast<const char*>(from) + kAhead, _MM_HINT_T0);
     _mm_prefetch(reinterpret_cast<const char*>(from + kTileUnit) + kAhead, _MM_HINT_T0);
-    const __m512i low = _mm512_loadu_si512(from), high = _mm512_loadu_si512(from + kTileUnit);
-    _mm512_store_si512(to, _mm512_permutex2var_epi16(low, first, high));
-    _mm512_store_si512(to + 16, _mm512_permutex2var_epi16(low, last, high));
+    machine::store_paired(_mm512_loadu_si512(from), _mm512_loadu_si512(from + kTileUnit), to);
   }
 }
 

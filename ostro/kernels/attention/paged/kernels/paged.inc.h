@@ -92,14 +92,35 @@ inline void score_tile(const T* keys, const T* next, int64_t step, int64_t dims,
     for (int n = 0; n < N; ++n) sum[i][n].store(s + i * ld + n * kW);
 }
 
+// Where query i of the item begins in an array of queries or results.
+template <class V>
+inline int64_t query_offset(const PagedItem& item, const QueryStrides& st, int64_t i) {
+  const int64_t group = item.args->group;
+  return (item.first + i / group) * st.pos + item.head * st.kv_head + i % group * st.group;
+}
+
+// A page's keys in the order [dim][slot].
+template <class V, class T>
+inline void copy_keys(const T* keys, const PoolStrides& st, int64_t dims, T* to) {
+  for (int64_t j = 0; j < kKeyBlock; ++j)
+    for (int64_t d = 0; d < dims; ++d) to[d * kKeyBlock + j] = keys[j * st.slot + d * st.dim];
+}
+
+// The values of some slots of a page in the order [slot][dim], with zeros behind `dims` elements up to
+// `wide`.
+template <class V, class T>
+inline void copy_values(const T* values, const PoolStrides& st, Range slots, int64_t dims, int64_t wide,
+                        T* to) {
+  for (int64_t j = slots.begin; j < slots.end; ++j)
+    for (int64_t d = 0; d < wide; ++d) to[j * wide + d] = d < dims ? values[j * st.slot + d * st.dim] : T{0};
+}
+
 template <class V, bool kBf16>
 void paged_load_queries(const PagedItem& item) {
   const PagedAttention& a = *item.args;
   const int64_t wide = padded(a.key_dim);
   for (int64_t i = 0; i < item.rows * a.group; ++i) {
-    const int64_t at = (item.first + i / a.group) * a.q_strides.pos + item.head * a.q_strides.kv_head +
-                       i % a.group * a.q_strides.group;
-    load_row<V, kBf16>(a.q, at, a.key_dim, item.q + i * wide);
+    load_row<V, kBf16>(a.q, query_offset<V>(item, a.q_strides, i), a.key_dim, item.q + i * wide);
   }
 }
 
@@ -119,8 +140,7 @@ void paged_scores(const PagedItem& item, int64_t begin, int64_t end, float* scra
     int64_t step = st.dim;
     if (st.slot != 1) {  // in another order: a copy as the tiles read it
       T* copy = reinterpret_cast<T*>(scratch);
-      for (int64_t j = 0; j < kKeyBlock; ++j)
-        for (int64_t d = 0; d < a.key_dim; ++d) copy[d * kKeyBlock + j] = keys[j * st.slot + d * st.dim];
+      copy_keys<V>(keys, st, a.key_dim, copy);
       keys = next = copy;
       step = kKeyBlock;
     }
@@ -227,9 +247,7 @@ inline void store_values(const PagedItem& item, int64_t begin, int64_t end) {
     const V r = V::set1(item.r[i]);
     for (int64_t n = 0; n < vectors * V::kWidth; n += V::kWidth)
       ((V::load(row + n) + V::zero()) * r).store(row + n);
-    const int64_t at = (item.first + i / a.group) * a.out_strides.pos + item.head * a.out_strides.kv_head +
-                       i % a.group * a.out_strides.group + begin;
-    store_row<V>(row, end - begin, a.out, at, a.type);
+    store_row<V>(row, end - begin, a.out, query_offset<V>(item, a.out_strides, i) + begin, a.type);
   }
 }
 
@@ -305,9 +323,7 @@ void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scra
     if (st.dim != 1 || (end - begin) % V::kWidth != 0) {  // in another order, or not whole vectors
       T* copy = reinterpret_cast<T*>(scratch);
       step = vectors * V::kWidth;
-      for (int64_t j = keys.begin; j < keys.end; ++j)
-        for (int64_t d = 0; d < step; ++d)
-          copy[j * step + d] = d < end - begin ? values[j * st.slot + d * st.dim] : T{0};
+      copy_values<V>(values, st, keys, end - begin, step, copy);
       values = next = copy;
     }
     for_query_tiles(queries, [&]<int Q>(int64_t i) {

@@ -28,31 +28,11 @@ struct PagedPacked {
     const int64_t wide = padded(a.key_dim), count = queries(item), rows = padded_queries(count);
     auto* to = reinterpret_cast<uint16_t*>(item.q);
     for (int64_t i = 0; i < rows; ++i) {
-      const int64_t at = (item.first + i / a.group) * a.q_strides.pos + item.head * a.q_strides.kv_head +
-                         i % a.group * a.q_strides.group;
-      copy_row<P>(i < count ? static_cast<const uint16_t*>(a.q) + at : nullptr, a.key_dim, wide,
-                  to + i * wide);
+      copy_row<P>(
+          i < count ? static_cast<const uint16_t*>(a.q) + query_offset<V>(item, a.q_strides, i) : nullptr,
+          a.key_dim, wide, to + i * wide);
     }
     order_rows<P>(to, rows * wide);
-  }
-
-  // A group of B: rows 0 to 31 of `units` blocks of 32 lanes as words, those of a unit `apart` words behind
-  // the unit before. `row(k, u)` is row k of unit u.
-  template <class Row>
-  static inline void pair_group(const Row& row, int64_t units, uint32_t* out, int64_t apart) {
-    alignas(64) static constexpr uint16_t kLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
-                                                      37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
-                                                      11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
-    const __m512i low = _mm512_load_si512(kLow), high = _mm512_add_epi16(low, _mm512_set1_epi16(16));
-    for (int q = 0; q < 8; ++q)
-      for (int pair = 0; pair < 2; ++pair) {
-        uint32_t* to = out + (pair == 0 ? P::first(q) : P::second(q)) * kLaneBlock;
-        for (int64_t u = 0; u < units; ++u, to += apart) {
-          const __m512i x = row(4 * q + P::kOrder[2 * pair], u), y = row(4 * q + P::kOrder[2 * pair + 1], u);
-          _mm512_storeu_si512(to, _mm512_permutex2var_epi16(x, low, y));
-          _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(x, high, y));
-        }
-      }
   }
 
   // `scratch` has the words of a page, then its keys in the order [dim][slot] where they lie in another one.
@@ -70,8 +50,7 @@ struct PagedPacked {
       const uint16_t* next = head + item.pages[p + 1 < end ? p + 1 : p] * st.page;
       int64_t step = st.dim;
       if (st.slot != 1) {
-        for (int64_t j = 0; j < kKeyBlock; ++j)
-          for (int64_t d = 0; d < a.key_dim; ++d) copy[d * kKeyBlock + j] = keys[j * st.slot + d * st.dim];
+        copy_keys<V>(keys, st, a.key_dim, copy);
         keys = next = copy;
         step = kKeyBlock;
       }
@@ -83,7 +62,7 @@ struct PagedPacked {
           _mm_prefetch(reinterpret_cast<const char*>(next + at), _MM_HINT_T1);
           return _mm512_loadu_si512(keys + at);
         };
-        pair_group(row, kUnits, words + g * kGroupWords, groups * kGroupWords);
+        pair_group<P>(row, kUnits, words + g * kGroupWords, kLaneBlock, groups * kGroupWords);
       }
       for (int64_t u = 0; u < kUnits; ++u)
         for (int64_t i = 0; i < queries(item); i += kPagedRows) {
@@ -134,7 +113,7 @@ struct PagedPacked {
       int64_t step = st.slot;
       if (st.dim != 1 || (end - begin) % kLaneBlock != 0) {
         step = units * kLaneBlock;
-        copy_values(from, keys, end - begin, step, st, copy);
+        copy_values<V>(from, st, keys, end - begin, step, copy);
         from = next = copy;
       }
       const bool whole = keys.begin == 0 && keys.end == kKeyBlock;
@@ -145,7 +124,7 @@ struct PagedPacked {
           if (!whole && (j < keys.begin || j >= keys.end)) return _mm512_setzero_si512();
           return _mm512_loadu_si512(from + at);
         };
-        pair_group(row, units, words + g * kGroupWords, kGroupsOfKeys * kGroupWords);
+        pair_group<P>(row, units, words + g * kGroupWords, kLaneBlock, kGroupsOfKeys * kGroupWords);
       }
       for (int64_t i = 0; i < queries(item); i += kPagedRows) {
         const int64_t left = queries(item) - i;
@@ -166,13 +145,6 @@ struct PagedPacked {
   static void scale_row(float* row, int64_t count, float by) {
     const V c = V::set1(by);
     for (int64_t d = 0; d < count; d += V::kWidth) (V::load(row + d) * c).store(row + d);
-  }
-
-  static void copy_values(const uint16_t* from, Range keys, int64_t dims, int64_t step, const PoolStrides& st,
-                          uint16_t* to) {
-    for (int64_t j = keys.begin; j < keys.end; ++j)
-      for (int64_t d = 0; d < step; ++d)
-        to[j * step + d] = d < dims ? from[j * st.slot + d * st.dim] : uint16_t{0};
   }
 };
 
