@@ -24,7 +24,7 @@ import tempfile
 import time
 
 from program import check, kill_all
-from workers_test import Gate, hold_until_all
+from workers_test import run_together
 
 TENSOR = ["--trainer.tensor_parallel_axes", "[kv_heads, mlp, vocab]"]
 # name: (workers, options)
@@ -220,19 +220,8 @@ def train_together(place, name, workers, settings):
     """A run whose workers train only when all are there, so that the one of the fault's rank is."""
     folder = place.top / name
     folder.mkdir()
-    gate = Gate(folder)
-    gate.at(0)
-    faults = f"{gate.fault()},{settings['OSTRO_FAULT']}"
-    with (folder / "said").open("w") as out:
-        process = subprocess.Popen([place.ostro, *place.words(workers, [])], cwd=folder, stdout=out, stderr=out,
-                                   env=place.environment(settings | {"OSTRO_FAULT": faults}))
     run = folder / "runs" / "run"
-    try:
-        hold_until_all(run, workers, process, gate)
-        code = process.wait(600)
-    finally:
-        kill_all([process])
-    out = (folder / "said").read_text()
+    code, out = run_together([place.ostro, *place.words(workers, [])], place.environment(settings), run, workers, cwd=folder)
     check(code == 0, f"{name}: exit code {code}\n{out}")
     return run, out
 

@@ -77,21 +77,10 @@ optimizer: {{type: adam, learning_rate: 0.003}}
 
     def launch_together(self, run, workers, options, settings=None, program=None):
         """A launch whose workers train only when all are there: for faults of one rank. What it said."""
-        gate = Gate(tempfile.mkdtemp(dir=self.top))
-        gate.at(0)
-        settings = settings or {}
-        faults = ",".join(filter(None, [gate.fault(), settings.get("OSTRO_FAULT")]))
-        log = self.top / f"{run}.said"
-        with log.open("w") as out:
-            process = subprocess.Popen([program or self.ostro, "launch", "local", "--workers", str(workers), *self.words(run, options)],
-                                       env=self.environment(settings | {"OSTRO_FAULT": faults}), stdout=out, stderr=out)
-        try:
-            hold_until_all(self.top / "runs" / run, workers, process, gate)
-            code = process.wait(600)
-        finally:
-            kill_all([process])
-        check(code == 0, f"{run}: exit code {code}\n{log.read_text()}")
-        return log.read_text()
+        words = [program or self.ostro, "launch", "local", "--workers", str(workers), *self.words(run, options)]
+        code, said = run_together(words, self.environment(settings or {}), self.top / "runs" / run, workers)
+        check(code == 0, f"{run}: exit code {code}\n{said}")
+        return said
 
 
 # The limit is for what never comes: on a busy machine a process starts in half a minute.
@@ -147,6 +136,25 @@ def hold_until_all(folder, workers, process, gate, then=10**9, or_when=lambda: F
             gate.at(allowed)
         time.sleep(0.02)
     gate.at(then)
+
+
+def run_together(words, env, folder, workers, cwd=None, or_when=lambda said: False):
+    """A launch of the run in this folder, whose workers train only when all of them have been in an epoch, or `or_when` of
+    what it has said. Its exit code, and what it said."""
+    with tempfile.TemporaryDirectory() as own:
+        gate, log = Gate(own), pathlib.Path(own) / "said"
+        gate.at(0)
+        faults = ",".join(filter(None, [gate.fault(), env.get("OSTRO_FAULT")]))
+        with log.open("w") as out:
+            process = subprocess.Popen(words, env=env | {"OSTRO_FAULT": faults}, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        try:
+            hold_until_all(folder, workers, process, gate, or_when=lambda: or_when(log.read_text()))
+            code = process.wait(600)
+        except subprocess.TimeoutExpired:
+            check(False, f"{words}: no end\n{log.read_text()[-4000:]}")
+        finally:
+            kill_all([process])
+        return code, log.read_text()
 
 
 def workers_of(run):

@@ -15,14 +15,13 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "e2e"), str(ROOT / "tests" / "suite")]
 import seed  # noqa: E402
-from workers_test import Gate, Place, check, hold_until_all  # noqa: E402
+from workers_test import Place, check, run_together  # noqa: E402
 
 STEPS = 24
 OPTIONS = ["--trainer.num_train_steps", str(STEPS), "--trainer.checkpointer.keep", "[{every: 5}]", "--trainer.mp", "f32",
@@ -41,21 +40,10 @@ CASES = {
 def launch(place, run, workers, least, fault, more):
     once = place.top / f"{run}.once"
     once.mkdir()
-    gate = Gate(place.top / f"{run}.once")
-    gate.at(0)
     words = [place.ostro, "launch", "local", "--workers", str(workers), "--min_workers", str(least),
              *place.words(run, OPTIONS + more)]
-    settings = {"OSTRO_THREADS": "1", "OSTRO_FAULT": ",".join([gate.fault(), *fault]), "OSTRO_FAULT_ONCE": str(once)}
-    log = place.top / f"{run}.log"
-    with log.open("w") as out:
-        process = subprocess.Popen(words, env=place.environment(settings), stdout=out, stderr=out)
-    hold_until_all(place.top / "runs" / run, workers, process, gate)
-    try:
-        code = process.wait(600)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        sys.exit(f"FAILED: {run}: no end\n{log.read_text()[-4000:]}")
-    said = log.read_text()
+    settings = {"OSTRO_THREADS": "1", "OSTRO_FAULT": ",".join(fault), "OSTRO_FAULT_ONCE": str(once)}
+    code, said = run_together(words, place.environment(settings), place.top / "runs" / run, workers)
     check(code == 0, f"{run}: exit code {code}\n{said}")
     happened = [path.name for path in once.iterdir() if "flip" in path.name]
     check(len(happened) == len(fault), f"{run}: {fault}: {happened} happened\n{said}")

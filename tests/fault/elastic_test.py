@@ -60,8 +60,8 @@ class Launch:
         self.place, self.run = place, run
         self.log = place.top / f"{run}.log"
         settings = dict(settings or {})
-        gate = Gate(tempfile.mkdtemp(dir=place.top))
         if together:
+            gate = Gate(tempfile.mkdtemp(dir=place.top))
             gate.at(0)
             settings["OSTRO_FAULT"] = ",".join(filter(None, [gate.fault(), settings.get("OSTRO_FAULT")]))
         with self.log.open("w") as out:

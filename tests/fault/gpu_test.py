@@ -14,15 +14,13 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 
 from harness import Workspace, check, killed
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/suite"), str(ROOT / "tests/e2e")]
 import seed  # noqa: E402
-from program import kill_all  # noqa: E402
-from workers_test import Gate, hold_until_all  # noqa: E402
+from workers_test import run_together  # noqa: E402
 
 # FAKE_CUDA: the words of the error.
 AT_START = {
@@ -197,19 +195,8 @@ def check_workers(w, m, config):
                                             ("kill:60", "was killed by signal 9")]):
         # The processor does not train before both have been in an epoch, or the GPU has failed: else it may be done by then.
         name = f"alone{number}"
-        gate = Gate(tempfile.mkdtemp(dir=w.root))
-        gate.at(0)
-        log = w.root / f"{name}.said"
-        with log.open("w") as out:
-            process = subprocess.Popen([w.ostro, "launch", "local", "--workers", "2", "--devices", "cpu,cuda", "--config", config,
-                                        "--trainer.id", name], cwd=w.root, env=w.env | m.gpu(fault, OSTRO_FAULT=gate.fault()),
-                                       stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-        try:
-            hold_until_all(w.root / "runs" / name, 2, process, gate, or_when=lambda said=log, word=says: word in said.read_text())
-            status = process.wait(600)
-        finally:
-            kill_all([process])
-        err = log.read_text()
+        words = [w.ostro, "launch", "local", "--workers", "2", "--devices", "cpu,cuda", "--config", config, "--trainer.id", name]
+        status, err = run_together(words, w.env | m.gpu(fault), w.root / "runs" / name, 2, cwd=w.root, or_when=lambda said, word=says: word in said)
         check(status == 0 and says in err, f"{fault}: exit status {status}\n{err}")
         check(w.chain(name) == w.chain("cpu"), f"{fault}: another chain\n{err}")
     # What cannot be is told before anything begins.
