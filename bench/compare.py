@@ -59,6 +59,7 @@ def main():
     ap.add_argument("--parts", nargs="+", default=[part for part in PARTS if ":" not in part])
     ap.add_argument("--seed", type=int, default=int(time.time()) % 100000, help="draws three sizes, and when builds are killed")
     ap.add_argument("--levanter", help="a Python that has Levanter")
+    ap.add_argument("--before", type=pathlib.Path, help="`ostro` of the commit that decode.py names; without it decoding has no such peer")
     ap.add_argument("--llama", type=pathlib.Path, help="the folder of peers/llama_cpp.sh; without it our server runs alone")
     a = ap.parse_args()
     if unknown := set(a.parts) - set(PARTS):
@@ -93,7 +94,7 @@ def main():
         with b.section("Pages"):
             pages.report(b)
     if some := [name for name in decode.SECTIONS if {"decode", f"decode:{name}"} & set(a.parts)]:
-        decode.report(b, some)
+        decode.report(b, some, a.before.resolve() if a.before else None)
     if "choices" in a.parts:
         with b.section("Choosing tokens"):
             choices.report(b)

@@ -6,11 +6,11 @@ each token more: for one thread the CPU time of the process, which other load on
 time on the clock. Share: bytes of the weights in the type of the products (the embedding, of which a token
 reads one row, left out), times tokens a second, of the read rate of the same turn.
 
-base125 (peers/common.py: heads of keys and values are shared) in bf16 by one thread is also beside what `sample` took before it
-multiplied weights where they lie: BEFORE, CPU time on a Zen 5. That program cannot be run any more, so only a Zen 5 is judged by it;
-elsewhere the row has the time alone.
+base125 (peers/common.py: heads of keys and values are shared) in bf16 by one thread is also beside `sample` before it multiplied
+weights where they lie: an `ostro` of commit BEFORE (--before), which trains a model of its own of the same shape and takes turns.
+Without it the row has the time alone.
 """
-import json, pathlib, re, resource, shutil, statistics, subprocess, time
+import json, pathlib, resource, shutil, statistics, subprocess, time
 
 from report import spread
 
@@ -20,8 +20,7 @@ FEW, MANY = 8, 200
 GOAL = 0.85
 ROWS = (1, 2, 4, 8, 16)
 SECTIONS = ("products", "tokens", "base125")
-BEFORE, FASTER = 42e-3, 5
-ZEN_5 = "AuthenticAMD", "26"  # vendor and family
+BEFORE, FASTER = "7c9bd2ba", 5
 KEY_HEADS = 4  # of base125
 
 
@@ -30,15 +29,10 @@ def weights(key_heads):
     return LAYERS * (2 * WIDTH * WIDTH + 2 * WIDTH * (WIDTH // HEADS * key_heads) + 3 * WIDTH * INNER) + WIDTH * VOCAB
 
 
-def is_zen_5():
-    text = pathlib.Path("/proc/cpuinfo").read_text()
-    return tuple(found[1] if (found := re.search(rf"^{name}\s*: (.*)$", text, re.M)) else "" for name in ("vendor_id", "cpu family")) == ZEN_5
-
-
 class Decoding:
-    def __init__(self, bench):
-        self.b, self.ostro = bench, bench.benches.parent / "ostro" / "cli" / "ostro"
-        self.folder = bench.folder / "decode"
+    def __init__(self, bench, ostro=None):
+        self.b, self.ostro = bench, ostro or bench.benches.parent / "ostro" / "cli" / "ostro"
+        self.folder = bench.folder / ("decode_before" if ostro else "decode")
         (self.folder / "text").mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "LICENSE", self.folder / "text" / "license.txt")
 
@@ -121,25 +115,33 @@ def tokens(b):
     b.table(["products", "threads", "tokens/s", "memory read, GB/s", "weights a token, MB", "of the read rate"], table)
 
 
-def base125(b):
+def base125(b, before):
     decoding = Decoding(b)
     name, size = decoding.train("bf16", KEY_HEADS), 2 * weights(KEY_HEADS)
-    seconds, reads = [], []
+    old = Decoding(b, before) if before else None
+    if old:
+        old.train("bf16", KEY_HEADS)
+    seconds, reads, ratios = [], [], []
     for _ in range(3 if b.quick else 7):
         reads.append(rates(b, "bf16", 1, rounds=3)["read"])
         seconds.append(decoding.seconds_a_token(name, 1))
+        if old:
+            ratios.append(old.seconds_a_token(name, 1) / seconds[-1])
     shares = [size / one * 1e-9 / read for one, read in zip(seconds, reads)]
     b.table(["base125, bf16, one thread", "ms a token", "memory read, GB/s", "weights a token, MB", "of the read rate"],
             [["`ostro sample`", spread([1e3 * one for one in seconds], 2), spread(reads, 1), f"{size / 1e6:.0f}", spread(shares, 2)]])
-    a_token = statistics.median(seconds)
-    faster, judged = BEFORE / a_token, is_zen_5()
-    b.goal("decoding, base125, bf16, 1 thread / sample before", f">= {FASTER}x on a Zen 5", f"{faster:.1f}x" if judged else f"{1e3 * a_token:.1f} ms a token",
-           faster >= FASTER if judged else None,
-           f"{len(seconds)} turns; before: {1e3 * BEFORE:.0f} ms a token on a Zen 5, CPU time{'' if judged else '; this is another processor, so it is not judged'}")
+    case = "decoding, base125, bf16, 1 thread / sample before"
+    if not old:
+        return b.goal(case, f">= {FASTER}x", f"{1e3 * statistics.median(seconds):.1f} ms a token", None, f"no program of commit {BEFORE} (--before)")
+    faster = statistics.median(ratios)
+    b.say(f"`ostro sample` of commit {BEFORE}, CPU time in turns: {spread(ratios, 2)} times as long a token.")
+    b.say()
+    b.goal(case, f">= {FASTER}x", f"{faster:.1f}x", faster >= FASTER, f"{len(ratios)} turns")
 
 
-def report(b, sections=SECTIONS):
-    parts = {"products": ("Products of few rows", products), "tokens": ("Decoding", tokens), "base125": ("Decoding: base125", base125)}
+def report(b, sections=SECTIONS, before=None):
+    parts = {"products": ("Products of few rows", products), "tokens": ("Decoding", tokens),
+             "base125": ("Decoding: base125", lambda b: base125(b, before))}
     for name in sections:
         title, measure = parts[name]
         with b.section(title):

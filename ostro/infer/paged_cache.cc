@@ -14,6 +14,9 @@ using runtime::Buffer;
 
 namespace {
 
+// The fewest rows for which a page is copied: fewer take about as long as the copy.
+constexpr int64_t kLeastCopied = 16;
+
 int64_t pages_of(int64_t positions) { return (positions + kPageSlots - 1) / kPageSlots; }
 
 }  // namespace
@@ -52,8 +55,16 @@ Result<int64_t> PagedCache::open() {
   return id;
 }
 
+// The last page stays as it is, since no other sequence writes into it.
 void PagedCache::close(int64_t sequence) {
-  for (const int32_t page : sequences_.at(sequence).pages) pool_.drop(page);
+  const Sequence& s = sequences_.at(sequence);
+  const auto whole = s.names.size() * static_cast<size_t>(kPageSlots);
+  if (s.root && !s.lost && s.tokens.size() > whole) {
+    const auto ids = std::span(s.tokens).subspan(whole);
+    const PrefixTree::Name& parent = s.names.empty() ? *s.root : s.names.back();
+    keep_behind(s, PrefixTree::name(parent, ids), ids, s.pages[s.names.size()]);
+  }
+  for (const int32_t page : s.pages) pool_.drop(page);
   sequences_.erase(sequence);
 }
 
@@ -77,17 +88,40 @@ bool PagedCache::make_free(int64_t pages) {
   return true;
 }
 
-// The last page of a sequence is never found while it is written: only whole pages are in the tree.
+// Whole pages are shared, and the positions behind them are copied into a page of its own. A page is never
+// found while it is written.
 int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) {
   Sequence& s = sequences_.at(sequence);
   OSTRO_CHECK(s.tokens.empty(), "sequence {} has {} tokens already", sequence, s.tokens.size());
   s.root = PrefixTree::root(owner);
-  s.pages = tree_.find(*s.root, tokens);
+  const PrefixTree::Found found = tree_.find(*s.root, tokens);
+  s.pages = found.pages;
   for (const int32_t page : s.pages) pool_.share(page);
-  const auto found = tokens.first(s.pages.size() * static_cast<size_t>(kPageSlots));
-  s.tokens.assign(found.begin(), found.end());
+  int64_t rows = std::ssize(s.pages) * kPageSlots;
+  if (found.rows >= kLeastCopied) {
+    pool_.share(found.part);
+    if (make_free(1)) {
+      const int32_t page = pool_.take();
+      if (pool_.copy(found.part, page, found.rows).ok()) {
+        s.pages.push_back(page);
+        rows += found.rows;
+      } else {
+        pool_.drop(page);
+      }
+    }
+    pool_.drop(found.part);
+  }
+  s.tokens.assign(tokens.begin(), tokens.begin() + rows);
   name_pages(s);
-  return std::ssize(found);
+  return rows;
+}
+
+void PagedCache::keep_behind(const Sequence& s, const PrefixTree::Name& name, std::span<const int32_t> tokens,
+                             int32_t page) {
+  const PrefixTree::Name& parent = s.names.empty() ? *s.root : s.names.back();
+  const auto [done, replaced] = tree_.insert(*s.root, parent, name, tokens, page);
+  if (replaced) pool_.let_go(*replaced);
+  if (done) pool_.keep(page);
 }
 
 // Whole pages that have no name get one, and are in the tree from then on. Where the tree has the page
@@ -99,13 +133,14 @@ void PagedCache::name_pages(Sequence& s) {
     const auto ids = std::span(s.tokens).subspan(static_cast<size_t>(page * kPageSlots), kPageSlots);
     const PrefixTree::Name parent = page == 0 ? *s.root : s.names.back();
     int32_t& number = s.pages[static_cast<size_t>(page)];
-    s.names.push_back(PrefixTree::name(parent, ids));
-    if (const auto kept = tree_.page(s.names.back(), ids)) {
+    const PrefixTree::Name name = PrefixTree::name(parent, ids);
+    if (const auto kept = tree_.page(name, ids)) {
       pool_.share(*kept);
       pool_.drop(std::exchange(number, *kept));
-    } else if (tree_.insert(*s.root, parent, s.names.back(), ids, number)) {
-      pool_.keep(number);
+    } else {
+      keep_behind(s, name, ids, number);
     }
+    s.names.push_back(name);
   }
 }
 

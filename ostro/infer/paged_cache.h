@@ -1,5 +1,5 @@
-// PagedCache: the keys and values of a runner's sequences. A sequence is a list of pages of one pool. Whole
-// pages of texts that may come again stay in a tree until their memory is needed.
+// PagedCache: the keys and values of a runner's sequences. A sequence is a list of pages of one pool. Pages of
+// texts that may come again stay in a tree until their memory is needed.
 #pragma once
 
 #include <map>
@@ -68,6 +68,9 @@ class PagedCache {
   // Makes so many pages free. Returns false, and changes nothing, if they cannot be.
   bool make_free(int64_t pages);
   void name_pages(Sequence& sequence);
+  // Puts a page behind those of the sequence that have names.
+  void keep_behind(const Sequence& sequence, const PrefixTree::Name& name, std::span<const int32_t> tokens,
+                   int32_t page);
   // Pages that the sequence of the chunk has not got.
   int64_t missing(const RowChunk& chunk) const;
 

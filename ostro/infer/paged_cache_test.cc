@@ -74,32 +74,35 @@ TEST_CASE(
   CHECK_FALSE(PagedCache::create(kOne, 2, {1, 4, 512, 3}, true, runtime::host_memory()).ok());
 }
 
+std::vector<int32_t> text(int32_t first, size_t count) {
+  std::vector<int32_t> out(count);
+  for (size_t i = 0; i < count; ++i) out[i] = first + static_cast<int32_t>(i);
+  return out;
+}
+
+// Runs a text to its end and returns how many of its tokens were there.
+int64_t run(PagedCache& cache, const std::vector<int32_t>& tokens, const char* owner) {
+  const int64_t s = cache.open().value(), found = cache.reuse(s, tokens, owner);
+  if (found < std::ssize(tokens)) check_ok(feed(cache, s, {tokens.begin() + found, tokens.end()}));
+  cache.close(s);
+  return found;
+}
+
 TEST_CASE("kept pages: found by owner and tokens, the least recently used goes first, held ones stay") {
   PagedCache cache = cache_of(6);
-  const auto text = [](int32_t first, size_t count) {
-    std::vector<int32_t> out(count);
-    for (size_t i = 0; i < count; ++i) out[i] = first + static_cast<int32_t>(i);
-    return out;
-  };
-  const auto run = [&](const std::vector<int32_t>& tokens, const char* owner) {  // returns what was there
-    const int64_t s = cache.open().value(), found = cache.reuse(s, tokens, owner);
-    std::vector<int32_t> rest(tokens.begin() + found, tokens.end());
-    if (!rest.empty()) check_ok(feed(cache, s, rest));
-    cache.close(s);
-    return found;
-  };
-  CHECK(run(text(0, 300), "a") == 0);
+  CHECK(run(cache, text(0, 256), "a") == 0);
   CHECK(cache.facts().kept == 2);
-  CHECK(run(text(0, 300), "b") == 0);
-  CHECK(run(text(0, 290), "a") == 256);
-  std::vector<int32_t> late = text(0, 300);
+  CHECK(run(cache, text(0, 256), "b") == 0);
+  CHECK(run(cache, text(0, 250), "a") == 250);
+  CHECK(cache.facts().kept == 4);
+  std::vector<int32_t> late = text(0, 256);
   late[200] = 7;  // in the second page
-  CHECK(run(late, "a") == 128);
+  CHECK(run(cache, late, "a") == 200);
   CHECK(cache.facts().kept == 5);
   // b's pages are the oldest, the second first.
-  CHECK(run(text(9, 130), "c") == 0);
-  CHECK(cache.facts().kept == 5);
-  CHECK(run(text(0, 256), "b") == 128);
+  CHECK(run(cache, text(9, 130), "c") == 0);
+  CHECK(cache.facts().kept == 6);
+  CHECK(run(cache, text(0, 256), "b") == 128);
   const int64_t held = cache.open().value();
   CHECK(cache.reuse(held, text(0, 130), "b") == 128);
   CHECK(cache.has_room({}, 5 * 128));  // all but the one that is held
@@ -108,6 +111,66 @@ TEST_CASE("kept pages: found by owner and tokens, the least recently used goes f
   cache.fail();
   CHECK(cache.facts().kept == 0);
   CHECK(cache.facts().held == 0);
+}
+
+TEST_CASE("a text goes on behind the last page of one that is over, and parts from any page, in its own") {
+  PagedCache cache = cache_of(8);
+  const int64_t first = cache.open().value();
+  CHECK(cache.reuse(first, {}, "a") == 0);
+  check_ok(feed(cache, first, text(0, 300)));
+  std::vector<float> rows(600);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<float>(i / 2);
+  check_ok(cache.write(0, first, 0, std::as_bytes(std::span(rows)), std::as_bytes(std::span(rows))));
+  const auto parted_at = [](size_t place) {
+    std::vector<int32_t> out = text(0, 310);
+    out[place] = -1;
+    return out;
+  };
+  const auto found = [&](const std::vector<int32_t>& tokens, const char* owner = "a") {
+    const int64_t s = cache.open().value(), out = cache.reuse(s, tokens, owner);
+    CHECK(cache.length(s) == out);
+    for (int64_t at = 0; at < out; ++at) CHECK(key(cache, s, at) == static_cast<float>(at));
+    for (int64_t at = out; at % 128 != 0; ++at) CHECK(key(cache, s, at) == 0);
+    cache.close(s);
+    return out;
+  };
+  CHECK(found(text(0, 310)) == 256);  // the last page is being written
+  cache.close(first);
+  CHECK(cache.facts().kept == 3);
+  CHECK(found(text(0, 310)) == 300);
+  CHECK(found(text(0, 290)) == 290);
+  CHECK(found(parted_at(280)) == 280);
+  CHECK(found(parted_at(272)) == 272);
+  CHECK(found(parted_at(271)) == 256);  // too few for a copy
+  CHECK(found(parted_at(200)) == 200);
+  CHECK(found(parted_at(100)) == 100);
+  CHECK(found(parted_at(0)) == 0);
+  CHECK(found(text(0, 310), "b") == 0);
+  CHECK(cache.facts().kept == 3);  // what begins a page that is there is not kept beside it
+
+  // A page that begins with all of another one that is not whole stands in its place.
+  CHECK(run(cache, text(0, 310), "a") == 300);
+  CHECK(cache.facts().kept == 3);
+  CHECK(run(cache, parted_at(305), "a") == 305);
+  CHECK(cache.facts().kept == 4);
+  CHECK(run(cache, text(0, 384), "a") == 310);
+  CHECK(cache.facts().kept == 4);
+  CHECK(run(cache, parted_at(305), "a") == 310);
+  CHECK(run(cache, text(0, 384), "a") == 384);
+}
+
+TEST_CASE("where there is no page for a copy, whole pages are what a text gets") {
+  PagedCache cache = PagedCache::create(kOne, 2, {384, 4, 512, 3}, false, runtime::host_memory()).value();
+  CHECK(run(cache, text(0, 300), "a") == 0);
+  CHECK(cache.facts().kept == 3);
+  CHECK(run(cache, text(0, 310), "a") == 256);
+  CHECK(cache.facts().kept == 3);
+  const int64_t lost = cache.open().value();
+  CHECK(cache.reuse(lost, {}, "b") == 0);
+  check_ok(feed(cache, lost, text(0, 20)));
+  cache.fail();
+  cache.close(lost);
+  CHECK(cache.facts().kept == 0);  // of a sequence that was lost, too
 }
 
 // The control: with a page of its own beside the kept one, the text would lack its last page.

@@ -285,7 +285,8 @@ std::vector<Options> few_rows(int64_t m) {
 }
 
 // Products whose B is in panels, as some kernel reads them: whole groups and rests, leaves, results apart,
-// and more panels than one that are not all of them read together.
+// and more panels than one that are not all of them read together; with many rows a contraction of several
+// blocks.
 std::vector<Options> rows_of_panels(int64_t m) {
   std::vector<Options> cases;
   for (const GemmType in : kTypes) {
@@ -299,15 +300,18 @@ std::vector<Options> rows_of_panels(int64_t m) {
                        .in = in,
                        .a = Layout::kColumns,
                        .b = b,
-                       .ends = {7, 7, 40 + m, 99, 99},
+                       .ends = {7, 7, 40 + m % 50, 99, 99},
                        .trees = {5}});
+      if (m > 32) cases.push_back({.m = m, .n = 64, .k = 2048 * 2 + 32 * 3 + 5, .in = in, .b = b});
     }
   }
   return cases;
 }
 
 TEST_CASE("gemm: few rows, of any number, layout, instruction set and number of threads") {
-  for (int64_t m = 1; m <= 33; ++m) {
+  std::vector<int64_t> rows = {47, 48, 49, 63, 64, 65};
+  for (int64_t m = 1; m <= 33; ++m) rows.push_back(m);
+  for (const int64_t m : rows) {
     std::vector<Options> cases = rows_of_panels(m);
     if (m <= 17)
       for (Options& o : few_rows(m)) cases.push_back(std::move(o));

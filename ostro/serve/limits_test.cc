@@ -113,9 +113,10 @@ TEST_CASE("prompts are read in the order in which their answers began, so keys t
     Counted test(4);
     test.begin("c");
     std::pair<int64_t, int64_t> out;
-    const std::vector<int32_t> prompt(60, 7);
-    const auto many = test.ask(a, 1, "", &out.first, std::vector<std::vector<int32_t>>(12, prompt)),
-               one = test.ask(b, 1, "", &out.second, prompt);
+    std::vector<std::vector<int32_t>> prompts;  // of which none begins like another
+    for (int32_t i = 0; i < 12; ++i) prompts.emplace_back(60, i);
+    const auto many = test.ask(a, 1, "", &out.first, prompts),
+               one = test.ask(b, 1, "", &out.second, std::vector<int32_t>(60, 12));
     test.asked.count_down();
     many->wait();
     one->wait();

@@ -9,7 +9,7 @@ namespace ostro::kernels {
 inline constexpr int kFewGroup = 32;  // steps of the contraction in a group of N7
 inline constexpr int kFewSteps =
     8;  // the least that `across` makes together: so many streams memory gives well
-inline constexpr int kFewRows = 32;   // the most rows of A
+inline constexpr int kFewRows = 64;   // the most rows of A
 inline constexpr int kFewLine = 64;   // bytes of a cache line
 inline constexpr int kFewUnit = 32;   // the most that FewKernel::unit may be
 inline constexpr int kFewPanels = 4;  // side by side: so a Zen 3 reads faster than one by one

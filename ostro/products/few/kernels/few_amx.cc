@@ -10,13 +10,16 @@
 namespace ostro::kernels {
 namespace {
 
-constexpr int kTileUnit = 32, kTileRows = 16;
+constexpr int kTileUnit = 32, kTileRows = 16, kPassRows = 2 * kTileRows;
 constexpr int kGroupWords = kFewGroup / 2;
+constexpr int64_t kTileWords = int64_t{kGroupWords} * kTileUnit;  // of a group of a panel
 // Bytes between what is read of a panel and what is prefetched.
 constexpr int64_t kAhead = 4096;
 // Groups whose words are made before the first of them is multiplied. A tile is loaded slowly from lines that
 // are still on their way from the store buffer to the cache.
 constexpr int64_t kGroupsAhead = 2;
+// Groups of a panel whose words are kept for further rows: 128 KiB, which stay in the second cache.
+constexpr int64_t kBlockGroups = 64;
 
 machine::AmxConfig config_of(int rows) {
   machine::AmxConfig out;
@@ -37,11 +40,46 @@ machine::AmxConfig config_of(int rows) {
   }
 }
 
-// One panel, kHigh: of more than kTileRows rows. The words of later groups are made between products.
-template <bool kHigh>
-void tile_panel(const uint16_t* from, int64_t groups, const uint32_t* x, int64_t x_group, float* c,
-                int64_t stride) {
-  alignas(64) uint32_t words[kGroupsAhead + 1][kGroupWords * kTileUnit];
+// Words that are made of a panel while they are multiplied. kKept: all of them stay; otherwise they go round.
+template <bool kKept>
+struct NewWords {
+  const uint16_t* from;
+  int64_t groups;
+  uint32_t* words;
+
+  static constexpr int64_t kRing = kGroupsAhead + 1;
+  [[gnu::always_inline]] uint32_t* place(int64_t g) const {
+    return words + (kKept ? g : g % kRing) * kTileWords;
+  }
+  [[gnu::always_inline]] void make(int64_t g) const {
+    if (g < groups) interleave(from + g * kFewGroup * kTileUnit, place(g));
+  }
+  [[gnu::always_inline]] void begin() const {
+    for (int64_t g = 0; g < kGroupsAhead; ++g) make(g);
+  }
+  [[gnu::always_inline]] const uint32_t* at(int64_t g) const {
+    make(g + kGroupsAhead);
+    return place(g);
+  }
+};
+
+// Words that were kept. Meanwhile memory brings a part of what is read next: `bytes` of each group's.
+struct KeptWords {
+  const uint32_t* words;
+  const char* next;
+  int64_t bytes;
+
+  [[gnu::always_inline]] void begin() const {}
+  [[gnu::always_inline]] const uint32_t* at(int64_t g) const {
+    for (int64_t i = 0; i < bytes; i += kFewLine) _mm_prefetch(next + g * bytes + i, _MM_HINT_T1);
+    return words + g * kTileWords;
+  }
+};
+
+// The sums of up to kPassRows rows and of one panel go on over its groups. kHigh: more than kTileRows rows.
+template <bool kHigh, class Words>
+void tile_pass(const Words& words, int64_t groups, const uint32_t* x, int64_t x_group, float* c,
+               int64_t stride) {
   float* high = c + kTileRows * stride;
   machine::amx_before_loads();
   _tile_loadd(0, c, stride * 4);
@@ -50,13 +88,9 @@ void tile_panel(const uint16_t* from, int64_t groups, const uint32_t* x, int64_t
     _tile_loadd(2, high, stride * 4);
     _tile_loadd(3, high + 16, stride * 4);
   }
-  const auto make_words = [&](int64_t g) __attribute__((always_inline)) {
-    if (g < groups) interleave(from + g * kFewGroup * kTileUnit, words[g % (kGroupsAhead + 1)]);
-  };
-  for (int64_t g = 0; g < kGroupsAhead; ++g) make_words(g);
+  words.begin();
   for (int64_t g = 0; g < groups; ++g, x += x_group) {
-    make_words(g + kGroupsAhead);
-    const uint32_t* b = words[g % (kGroupsAhead + 1)];
+    const uint32_t* b = words.at(g);
     machine::amx_before_loads();
     _tile_loadd(4, x, 64);
     _tile_loadd(6, b, 4 * kTileUnit);
@@ -77,13 +111,61 @@ void tile_panel(const uint16_t* from, int64_t groups, const uint32_t* x, int64_t
   }
 }
 
+template <class Words>
+void rows_pass(int rows, const Words& words, int64_t groups, const uint32_t* x, int64_t x_group, float* c,
+               int64_t stride) {
+  if (rows > kTileRows)
+    tile_pass<true>(words, groups, x, x_group, c, stride);
+  else
+    tile_pass<false>(words, groups, x, x_group, c, stride);
+}
+
+// A panel with more than kPassRows rows, block by block: words are made for the first rows, and kept for the
+// others.
+void many_rows(const uint16_t* from, int64_t groups, const FewSums& s, float* c) {
+  alignas(64) uint32_t words[kBlockGroups * kTileWords];
+  const auto* x = static_cast<const uint32_t*>(s.x);
+  const int64_t x_group = int64_t{kGroupWords} * s.rows, group = int64_t{kFewGroup} * kTileUnit;
+  const int passes = (s.rows + kPassRows - 1) / kPassRows - 1;
+  const int64_t bytes = (2 * group / passes + kFewLine - 1) / kFewLine * kFewLine;
+  for (int64_t g = 0; g < groups; g += kBlockGroups, x += kBlockGroups * x_group) {
+    const int64_t count = groups - g < kBlockGroups ? groups - g : kBlockGroups;
+    const uint16_t* block = from + g * group;
+    for (int row = 0; row < s.rows; row += kPassRows) {
+      const int rows = s.rows - row < kPassRows ? s.rows - row : kPassRows;
+      if (rows < kPassRows || (row == 0 && g > 0 && s.rows % kPassRows != 0)) {
+        const machine::AmxConfig config = config_of(rows);
+        _tile_loadconfig(&config);
+      }
+      const uint32_t* x_rows = x + int64_t{kGroupWords} * row;
+      float* sums = c + row * s.stride;
+      if (row == 0) {
+        rows_pass(rows, NewWords<true>{block, count, words}, count, x_rows, x_group, sums, s.stride);
+        continue;
+      }
+      const char* next = reinterpret_cast<const char*>(block + count * group);
+      rows_pass(rows, KeptWords{words, next + (row / kPassRows - 1) * count * bytes, bytes}, count, x_rows,
+                x_group, sums, s.stride);
+    }
+  }
+}
+
 void tile_panels(const FewPanels& b, const FewSums& s) {
-  const machine::AmxConfig config = config_of(s.rows);
-  _tile_loadconfig(&config);
-  const auto panel = s.rows <= kTileRows ? tile_panel<false> : tile_panel<true>;
-  for (int p = 0; p < b.panels; ++p)
-    panel(static_cast<const uint16_t*>(b.w[p]), b.steps / kFewGroup, static_cast<const uint32_t*>(s.x),
-          int64_t{kGroupWords} * s.rows, s.c + p * kTileUnit, s.stride);
+  alignas(64) uint32_t ring[NewWords<false>::kRing * kTileWords];
+  const int64_t groups = b.steps / kFewGroup;
+  for (int p = 0; p < b.panels; ++p) {
+    const auto* from = static_cast<const uint16_t*>(b.w[p]);
+    float* c = s.c + p * kTileUnit;
+    if (p == 0 || s.rows % kPassRows != 0) {
+      const machine::AmxConfig config = config_of(s.rows < kPassRows ? s.rows : kPassRows);
+      _tile_loadconfig(&config);
+    }
+    if (s.rows > kPassRows)
+      many_rows(from, groups, s, c);
+    else
+      rows_pass(s.rows, NewWords<false>{from, groups, ring}, groups, static_cast<const uint32_t*>(s.x),
+                int64_t{kGroupWords} * s.rows, c, s.stride);
+  }
   machine::amx_leave();
 }
 
