@@ -62,6 +62,8 @@ def main():
     ap.add_argument("--before", type=pathlib.Path, help="`ostro` of the commit that decode.py names; without it decoding has no such peer")
     ap.add_argument("--llama", type=pathlib.Path, help="the folder of peers/llama_cpp.sh; without it our server runs alone")
     a = ap.parse_args()
+    if a.before and not a.before.is_file():
+        ap.error(f"--before: there is no program {a.before}")
     if unknown := set(a.parts) - set(PARTS):
         ap.error(f"unknown part {' '.join(sorted(unknown))}; known: {' '.join(PARTS)}")
     floats = [dtype for dtype in a.dtypes if dtype != "int8"]

@@ -6,9 +6,9 @@ each token more: for one thread the CPU time of the process, which other load on
 time on the clock. Share: bytes of the weights in the type of the products (the embedding, of which a token
 reads one row, left out), times tokens a second, of the read rate of the same turn.
 
-base125 (peers/common.py: heads of keys and values are shared) in bf16 by one thread is also beside `sample` before it multiplied
-weights where they lie: an `ostro` of commit BEFORE (--before), which trains a model of its own of the same shape and takes turns.
-Without it the row has the time alone.
+base125 (peers/common.py: heads of keys and values are shared) in bf16 by one thread is also beside `sample` before rows of many
+sequences went through a model together and few rows were multiplied with weights where they lie: an `ostro` of commit BEFORE
+(--before), which trains a model of its own of the same shape and takes turns. Without it the row has the time alone.
 """
 import json, pathlib, resource, shutil, statistics, subprocess, time
 

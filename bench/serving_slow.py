@@ -92,10 +92,11 @@ class Slow:
 
 def report(s, size="base125"):
     """Eight answers beside four others, whose clients read them or do not; the latter together with idle and dripping connections."""
-    tokens, readers = 32 if s.b.quick else 64, 4
+    tokens, readers = 32 if s.b.quick else 320, 4
     side = s.ours(size).start()
     try:
         ratios, rates, health, ended = [], [], [], 0
+        side.together([s.prompt(size, 16) for _ in range(8)], tokens)  # until weights lie in panels
         for turn in range(s.turns):
             rate = {}
             for is_slow in ((False, True) if turn % 2 == 0 else (True, False)):

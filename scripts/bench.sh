@@ -17,6 +17,7 @@
 #   scripts/bench.sh --seed N                 draws the same three sizes again
 #   scripts/bench.sh --before OSTRO           with decode:base125: the program of the commit that bench/decode.py names
 set -euo pipefail
+called_from=$PWD
 cd "$(dirname "$0")/.."
 out=bench/RESULTS.md
 words=()
@@ -24,7 +25,7 @@ while (( $# > 0 )); do
   case "$1" in
     --quick) words+=(--quick); shift ;;
     --out) out="${2:?--out needs a file}"; shift 2 ;;
-    --before) words+=(--before "${2:?--before needs a program}"); shift 2 ;;
+    --before) words+=(--before "$(cd "$called_from" && realpath "${2:?--before needs a program}")"); shift 2 ;;
     --seed) words+=(--seed "${2:?--seed needs a number}"); shift 2 ;;
     --sizes|--dtypes|--parts) words+=("$1"); shift; while (( $# > 0 )) && [[ $1 != --* ]]; do words+=("$1"); shift; done ;;
     -h|--help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;

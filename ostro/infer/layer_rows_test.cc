@@ -259,26 +259,35 @@ TEST_CASE("texts of several pages, that begin with kept ones, in pools that are 
 }
 
 TEST_CASE("the control: a page that is kept of another beginning is found") {
-  DecoderOptions o = small("decoder");
-  o.seq_len = 300;
-  const Resident model(o);
   const auto engine = cpu::make_cpu_engine({.isa = {}, .threads = 1, .generated_code = false}).value();
-  const auto runner = model.runner(*engine, {300, 2, 256});
-  const std::vector<int32_t> text = row(0, 140), other = row(1, 140);
-  const int64_t a = runner->open().value();
-  CHECK(runner->reuse(a, other, "a") == 0);
-  const RowChunk all{a, other, 0};
-  REQUIRE(runner->step({&all, 1}).ok());
-  runner->close(a);
-  const std::vector<float> alone = model.logits(text);
-  for (const auto& beginning : {text, other}) {
-    const int64_t b = runner->open().value();
-    const auto found = static_cast<size_t>(runner->reuse(b, std::span(beginning).first(139), "a"));
-    CHECK(found == (beginning == other ? 128 : 0));
-    const RowChunk rest{b, std::span(text).subspan(found), 1};
-    const auto rows = runner->step({&rest, 1}).value();
-    CHECK(std::equal(alone.end() - kVocab, alone.end(), rows.as<float>().begin()) == (beginning == text));
-    runner->close(b);
+  for (DecoderOptions o : {small("decoder"), odd_latent()}) {
+    o.seq_len = 300;
+    CAPTURE(o.type());
+    const Resident model(o);
+    const auto runner = model.runner(*engine, {300, 2, 256});
+    const std::vector<int32_t> text = row(0, 170), other = row(1, 170);
+    const int64_t a = runner->open().value();
+    CHECK(runner->reuse(a, other, "a") == 0);
+    const RowChunk all{a, other, 0};
+    REQUIRE(runner->step({&all, 1}).ok());
+    runner->close(a);
+    // What comes of `tokens` behind the rows that are kept of the first `count` of `beginning`.
+    const auto last_row = [&](const std::vector<int32_t>& beginning, size_t count,
+                              const std::vector<int32_t>& tokens) {
+      const int64_t b = runner->open().value();
+      const auto found = static_cast<size_t>(runner->reuse(b, std::span(beginning).first(count), "a"));
+      CHECK(found == (beginning == other ? count : 0));
+      const RowChunk rest{b, std::span(tokens).subspan(found), 1};
+      const auto rows = runner->step({&rest, 1}).value();
+      const std::vector<float> alone = model.logits(tokens);
+      const bool same = std::equal(alone.end() - kVocab, alone.end(), rows.as<float>().begin());
+      runner->close(b);
+      return same;
+    };
+    CHECK(last_row(other, 169, other));
+    CHECK(last_row(other, 60, other));  // of the first page
+    CHECK_FALSE(last_row(other, 169, text));
+    CHECK_FALSE(last_row(other, 60, text));
   }
 }
 

@@ -14,9 +14,6 @@ using runtime::Buffer;
 
 namespace {
 
-// The fewest rows for which a page is copied: fewer take about as long as the copy.
-constexpr int64_t kLeastCopied = 16;
-
 int64_t pages_of(int64_t positions) { return (positions + kPageSlots - 1) / kPageSlots; }
 
 }  // namespace
@@ -55,15 +52,12 @@ Result<int64_t> PagedCache::open() {
   return id;
 }
 
-// The last page stays as it is, since no other sequence writes into it.
+// Nobody writes into the last page any more; who finds it copies it.
 void PagedCache::close(int64_t sequence) {
   const Sequence& s = sequences_.at(sequence);
-  const auto whole = s.names.size() * static_cast<size_t>(kPageSlots);
-  if (s.root && !s.lost && s.tokens.size() > whole) {
-    const auto ids = std::span(s.tokens).subspan(whole);
-    const PrefixTree::Name& parent = s.names.empty() ? *s.root : s.names.back();
-    keep_behind(s, PrefixTree::name(parent, ids), ids, s.pages[s.names.size()]);
-  }
+  const auto last = std::span(s.tokens).subspan(s.names.size() * static_cast<size_t>(kPageSlots));
+  if (s.root && !s.lost && std::ssize(last) >= PrefixTree::kLeastTokens)
+    keep_behind(s, last, s.pages[s.names.size()]);
   for (const int32_t page : s.pages) pool_.drop(page);
   sequences_.erase(sequence);
 }
@@ -88,8 +82,8 @@ bool PagedCache::make_free(int64_t pages) {
   return true;
 }
 
-// Whole pages are shared, and the positions behind them are copied into a page of its own. A page is never
-// found while it is written.
+// Whole pages are shared. The positions behind them are copied into a page that only this sequence has, if
+// one can be had: the sequence will write there.
 int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std::string_view owner) {
   Sequence& s = sequences_.at(sequence);
   OSTRO_CHECK(s.tokens.empty(), "sequence {} has {} tokens already", sequence, s.tokens.size());
@@ -98,16 +92,11 @@ int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std
   s.pages = found.pages;
   for (const int32_t page : s.pages) pool_.share(page);
   int64_t rows = std::ssize(s.pages) * kPageSlots;
-  if (found.rows >= kLeastCopied) {
-    pool_.share(found.part);
-    if (make_free(1)) {
-      const int32_t page = pool_.take();
-      if (pool_.copy(found.part, page, found.rows).ok()) {
-        s.pages.push_back(page);
-        rows += found.rows;
-      } else {
-        pool_.drop(page);
-      }
+  if (found.rows > 0) {
+    pool_.share(found.part);  // so that it is not what makes room for its copy
+    if (const auto page = copied(found.part, found.rows); page.ok()) {
+      s.pages.push_back(*page);
+      rows += found.rows;
     }
     pool_.drop(found.part);
   }
@@ -116,10 +105,8 @@ int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std
   return rows;
 }
 
-void PagedCache::keep_behind(const Sequence& s, const PrefixTree::Name& name, std::span<const int32_t> tokens,
-                             int32_t page) {
-  const PrefixTree::Name& parent = s.names.empty() ? *s.root : s.names.back();
-  const auto [done, replaced] = tree_.insert(*s.root, parent, name, tokens, page);
+void PagedCache::keep_behind(const Sequence& s, std::span<const int32_t> tokens, int32_t page) {
+  const auto [done, replaced] = tree_.insert(*s.root, s.last_name(), tokens, page);
   if (replaced) pool_.let_go(*replaced);
   if (done) pool_.keep(page);
 }
@@ -131,14 +118,13 @@ void PagedCache::name_pages(Sequence& s) {
   if (!s.root || s.lost) return;
   for (int64_t page = std::ssize(s.names); (page + 1) * kPageSlots <= std::ssize(s.tokens); ++page) {
     const auto ids = std::span(s.tokens).subspan(static_cast<size_t>(page * kPageSlots), kPageSlots);
-    const PrefixTree::Name parent = page == 0 ? *s.root : s.names.back();
     int32_t& number = s.pages[static_cast<size_t>(page)];
-    const PrefixTree::Name name = PrefixTree::name(parent, ids);
+    const PrefixTree::Name name = PrefixTree::name(s.last_name(), ids);
     if (const auto kept = tree_.page(name, ids)) {
       pool_.share(*kept);
       pool_.drop(std::exchange(number, *kept));
     } else {
-      keep_behind(s, name, ids, number);
+      keep_behind(s, ids, number);
     }
     s.names.push_back(name);
   }
@@ -185,25 +171,35 @@ void PagedCache::fail() {
   for (const int32_t page : tree_.clear()) pool_.let_go(page);
 }
 
+Result<int32_t> PagedCache::copied(int32_t page, int64_t rows) {
+  if (!make_free(1)) return invalid_argument("no page is free for the copy of a sequence");
+  const int32_t out = pool_.take();
+  if (const Status status = pool_.copy(page, out, rows); !status.ok()) {
+    pool_.drop(out);
+    return status.error();
+  }
+  return out;
+}
+
 Status PagedCache::copy(int64_t from, int64_t to, int64_t count) {
   const Sequence& source = sequences_.at(from);
   Sequence& target = sequences_.at(to);
   OSTRO_CHECK(count <= std::ssize(source.tokens) && target.tokens.empty(),
               "{} positions of {} copied to a sequence with {}", count, source.tokens.size(),
               target.tokens.size());
-  const bool parts_page = count % kPageSlots != 0;
-  if (parts_page && !make_free(1)) return invalid_argument("no page is free for the copy of a sequence");
-  const auto whole = static_cast<size_t>(count / kPageSlots);
-  target.pages.assign(source.pages.begin(), source.pages.begin() + static_cast<int64_t>(whole));
-  for (const int32_t page : target.pages) pool_.share(page);
+  const int64_t whole = count / kPageSlots, rest = count % kPageSlots;
+  std::vector<int32_t> pages(source.pages.begin(), source.pages.begin() + whole);
+  if (rest > 0) {
+    ASSIGN_OR_RETURN(const int32_t last, copied(source.pages[static_cast<size_t>(whole)], rest));
+    pages.push_back(last);
+  }
+  for (int64_t page = 0; page < whole; ++page) pool_.share(pages[static_cast<size_t>(page)]);
+  target.pages = std::move(pages);
   target.tokens.assign(source.tokens.begin(), source.tokens.begin() + count);
   target.lost = source.lost;
   target.root = source.root;
-  target.names.assign(source.names.begin(),
-                      source.names.begin() + std::min(std::ssize(source.names), static_cast<int64_t>(whole)));
-  if (!parts_page) return {};
-  target.pages.push_back(pool_.take());
-  return pool_.copy(source.pages[whole], target.pages.back(), count % kPageSlots);
+  target.names.assign(source.names.begin(), source.names.begin() + std::min(std::ssize(source.names), whole));
+  return {};
 }
 
 Status PagedCache::write(int64_t layer, int64_t sequence, int64_t at, std::span<const std::byte> keys,

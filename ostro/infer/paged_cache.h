@@ -1,5 +1,5 @@
-// PagedCache: the keys and values of a runner's sequences. A sequence is a list of pages of one pool. Pages of
-// texts that may come again stay in a tree until their memory is needed.
+// PagedCache: the keys and values of a runner's sequences. A sequence is a list of pages of one pool. Pages
+// of texts that may come again stay in a tree until their memory is needed.
 #pragma once
 
 #include <map>
@@ -63,14 +63,17 @@ class PagedCache {
     // With reuse(): the root, and the names of its whole pages.
     std::optional<PrefixTree::Name> root = {};
     std::vector<PrefixTree::Name> names = {};
+
+    const PrefixTree::Name& last_name() const { return names.empty() ? *root : names.back(); }
   };
 
   // Makes so many pages free. Returns false, and changes nothing, if they cannot be.
   bool make_free(int64_t pages);
+  // A page with the first `rows` positions of another one, which somebody has to hold. Error: none is free.
+  Result<int32_t> copied(int32_t page, int64_t rows);
   void name_pages(Sequence& sequence);
-  // Puts a page behind those of the sequence that have names.
-  void keep_behind(const Sequence& sequence, const PrefixTree::Name& name, std::span<const int32_t> tokens,
-                   int32_t page);
+  // Puts a page with these tokens behind those of the sequence that have names.
+  void keep_behind(const Sequence& sequence, std::span<const int32_t> tokens, int32_t page);
   // Pages that the sequence of the chunk has not got.
   int64_t missing(const RowChunk& chunk) const;
 

@@ -99,9 +99,9 @@ TEST_CASE("kept pages: found by owner and tokens, the least recently used goes f
   late[200] = 7;  // in the second page
   CHECK(run(cache, late, "a") == 200);
   CHECK(cache.facts().kept == 5);
-  // b's pages are the oldest, the second first.
+  // b's pages are the oldest, the second first. The last page of c has too few tokens to be kept.
   CHECK(run(cache, text(9, 130), "c") == 0);
-  CHECK(cache.facts().kept == 6);
+  CHECK(cache.facts().kept == 5);
   CHECK(run(cache, text(0, 256), "b") == 128);
   const int64_t held = cache.open().value();
   CHECK(cache.reuse(held, text(0, 130), "b") == 128);
@@ -157,6 +157,26 @@ TEST_CASE("a text goes on behind the last page of one that is over, and parts fr
   CHECK(cache.facts().kept == 4);
   CHECK(run(cache, parted_at(305), "a") == 310);
   CHECK(run(cache, text(0, 384), "a") == 384);
+}
+
+TEST_CASE("the last page of a copy is kept, and makes room for that of a copy") {
+  PagedCache cache = PagedCache::create(kOne, 2, {384, 4, 512, 4}, false, runtime::host_memory()).value();
+  const int64_t a = cache.open().value(), b = cache.open().value();
+  CHECK(cache.reuse(a, {}, "a") == 0);
+  check_ok(feed(cache, a, text(0, 300)));
+  check_ok(cache.copy(a, b, 290));
+  const int64_t c = cache.open().value();
+  CHECK(cache.copy(a, c, 290).error().message() == "no page is free for the copy of a sequence");
+  CHECK(cache.length(c) == 0);
+  cache.close(c);
+  cache.close(b);
+  CHECK(cache.facts().kept == 1);  // the others are held
+  cache.close(a);
+  CHECK(cache.facts().kept == 3);  // what a has begins with that
+  CHECK(run(cache, text(1000, 100), "a") == 0);
+  CHECK(cache.facts().kept == 4);
+  CHECK(run(cache, text(0, 310), "a") == 300);
+  CHECK(run(cache, text(1000, 100), "a") == 0);
 }
 
 TEST_CASE("where there is no page for a copy, whole pages are what a text gets") {

@@ -8,32 +8,40 @@ namespace ostro::infer {
 
 using ir::kPageSlots;
 
+namespace {
+
+bool begins_with(std::span<const int32_t> tokens, std::span<const int32_t> first) {
+  return tokens.size() >= first.size() && std::ranges::equal(tokens.first(first.size()), first);
+}
+
+}  // namespace
+
 PrefixTree::Name PrefixTree::root(std::string_view owner) { return sha256(owner); }
 
 PrefixTree::Name PrefixTree::name(const Name& parent, std::span<const int32_t> tokens) {
   return Sha256().update(std::as_bytes(std::span(parent))).update(std::as_bytes(tokens)).finish();
 }
 
-PrefixTree::Node* PrefixTree::node(const Name& name, std::span<const int32_t> tokens) {
+PrefixTree::Nodes::iterator PrefixTree::node(const Name& name, std::span<const int32_t> tokens) {
   const auto found = nodes_.find(name);
-  return found != nodes_.end() && std::ranges::equal(tokens, found->second.tokens) ? &found->second : nullptr;
+  return found != nodes_.end() && std::ranges::equal(tokens, found->second.tokens()) ? found : nodes_.end();
 }
 
-void PrefixTree::use(const Name& name, Node& node) {
-  if (ends_.erase({node.used, name}) > 0) ends_.emplace(clock_, name);
-  node.used = clock_;
+void PrefixTree::use(Nodes::iterator node) {
+  if (ends_.erase({node->second.used, node->first}) > 0) ends_.emplace(clock_, node->first);
+  node->second.used = clock_;
 }
 
-std::pair<PrefixTree::Places::const_iterator, int64_t> PrefixTree::most_like(
-    const Name& parent, std::vector<int32_t> tokens) const {
-  const std::pair key{parent, std::move(tokens)};
-  std::pair<Places::const_iterator, int64_t> out{places_.end(), 0};
+std::pair<PrefixTree::Nodes::iterator, int64_t> PrefixTree::most_like(const Name& parent,
+                                                                      std::span<const int32_t> tokens) {
+  std::pair<Nodes::iterator, int64_t> out{nodes_.end(), 0};
   const auto look = [&](Places::const_iterator at) {
     if (at->first.first != parent) return;
-    const auto parted = std::ranges::mismatch(at->first.second, key.second);
-    if (const int64_t same = parted.in2 - key.second.begin(); same > out.second) out = {at, same};
+    const auto parted = std::ranges::mismatch(tokens, at->first.second);
+    if (const int64_t same = parted.in1 - tokens.begin(); same > out.second)
+      out = {nodes_.find(at->second), same};
   };
-  const auto next = places_.lower_bound(key);
+  const auto next = places_.lower_bound({parent, std::vector<int32_t>(tokens.begin(), tokens.end())});
   if (next != places_.end()) look(next);
   if (next != places_.begin()) look(std::prev(next));
   return out;
@@ -45,67 +53,56 @@ PrefixTree::Found PrefixTree::find(const Name& root, std::span<const int32_t> to
   Name at = root;
   for (; std::ssize(tokens) >= kPageSlots; tokens = tokens.subspan(kPageSlots)) {
     const auto ids = tokens.first(kPageSlots);
-    const Name next = name(at, ids);
-    Node* found = node(next, ids);
-    if (found == nullptr) break;
-    use(next, *found);
-    out.pages.push_back(found->page);
-    at = next;
+    const auto found = node(name(at, ids), ids);
+    if (found == nodes_.end()) break;
+    use(found);
+    out.pages.push_back(found->second.page);
+    at = found->first;
   }
-  const auto rest = tokens.first(std::min(tokens.size(), static_cast<size_t>(kPageSlots - 1)));
-  const auto [place, rows] = most_like(at, {rest.begin(), rest.end()});
-  if (rows == 0) return out;
-  Node& like = nodes_.at(place->second);
-  use(place->second, like);
-  out.part = like.page;
+  const auto [like, rows] =
+      most_like(at, tokens.first(std::min(tokens.size(), static_cast<size_t>(kPageSlots - 1))));
+  if (rows < kLeastTokens) return out;
+  use(like);
+  out.part = like->second.page;
   out.rows = rows;
   return out;
 }
 
 std::optional<int32_t> PrefixTree::page(const Name& name, std::span<const int32_t> tokens) {
-  const Node* found = node(name, tokens);
-  return found != nullptr ? std::optional(found->page) : std::nullopt;
+  const auto found = node(name, tokens);
+  return found != nodes_.end() ? std::optional(found->second.page) : std::nullopt;
 }
 
-// What stands between such a page and `tokens` in the order of places begins with it, too: each look back
-// leaves fewer tokens.
-PrefixTree::Nodes::iterator PrefixTree::beginning_of(const Name& parent, std::vector<int32_t> tokens) {
-  while (!tokens.empty()) {
-    const auto [place, rows] = most_like(parent, tokens);
-    if (rows == 0) break;
-    if (rows == std::ssize(place->first.second) && rows < kPageSlots) return nodes_.find(place->second);
-    tokens.resize(static_cast<size_t>(std::min(rows, std::ssize(tokens) - 1)));
-  }
-  return nodes_.end();
-}
-
-PrefixTree::Inserted PrefixTree::insert(const Name& root, const Name& parent, const Name& name,
-                                        std::span<const int32_t> tokens, int32_t page) {
-  const std::vector<int32_t> ids(tokens.begin(), tokens.end());
+// In the order of places, what begins with the tokens comes next behind them; with what they begin is just
+// before them, since nothing in between begins with that.
+PrefixTree::Inserted PrefixTree::insert(const Name& root, const Name& parent, std::span<const int32_t> tokens,
+                                        int32_t page) {
+  const Name name = PrefixTree::name(parent, tokens);
   const auto before = nodes_.find(parent);
-  if ((parent != root && before == nodes_.end()) || nodes_.contains(name) ||
-      most_like(parent, ids).second == std::ssize(ids))
+  if ((parent != root && before == nodes_.end()) || nodes_.contains(name)) return {};
+  std::pair place{parent, std::vector<int32_t>(tokens.begin(), tokens.end())};
+  const auto next = places_.lower_bound(place);
+  if (next != places_.end() && next->first.first == parent && begins_with(next->first.second, tokens))
     return {};
   Inserted out{true, {}};
   if (before != nodes_.end() && before->second.behind++ == 0) ends_.erase({before->second.used, parent});
-  if (const auto replaced = beginning_of(parent, ids); replaced != nodes_.end())
-    out.replaced = remove(replaced);
-  nodes_[name] = {parent, ids, page, 0, ++clock_};
-  places_[{parent, ids}] = name;
+  if (next != places_.begin())
+    if (const auto last = std::prev(next);
+        last->first.first == parent && begins_with(tokens, last->first.second))
+      out.replaced = remove(nodes_.find(last->second));
+  nodes_[name] = {places_.emplace(std::move(place), name).first, page, 0, ++clock_};
   ends_.emplace(clock_, name);
   return out;
 }
 
 int32_t PrefixTree::remove(Nodes::iterator end) {
-  const Node& node = end->second;
-  const int32_t page = node.page;
+  const Node node = end->second;
   ends_.erase({node.used, end->first});
-  places_.erase({node.parent, node.tokens});
-  if (const auto parent = nodes_.find(node.parent);
-      parent != nodes_.end() && --parent->second.behind == 0)
+  if (const auto parent = nodes_.find(node.parent()); parent != nodes_.end() && --parent->second.behind == 0)
     ends_.emplace(parent->second.used, parent->first);
+  places_.erase(node.place);
   nodes_.erase(end);
-  return page;
+  return node.page;
 }
 
 std::optional<int32_t> PrefixTree::evict(const IsFree& is_free) {

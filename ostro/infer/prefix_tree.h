@@ -18,16 +18,19 @@ namespace ostro::infer {
 
 // A page is named by SHA-256 of the name of the page before it and its tokens, of which a whole one has 128;
 // in front of the first one stands the name of the owner. Tokens are compared, too. Nothing is behind a page
-// that is not whole. The tree names pages and does not hold them: who inserts or removes one shares or drops
-// it. Not thread-safe.
+// that is not whole, and no page begins with all tokens of another one behind the same parent. The tree names
+// pages and does not hold them: who inserts or removes one shares or drops it. Not thread-safe.
 class PrefixTree {
  public:
+  // The fewest tokens of a page that is not whole, and the fewest that make a part: to copy a page of a Llama
+  // of 1.1 B parameters takes about as long as to run a few rows.
+  static constexpr int64_t kLeastTokens = 16;
+
   using Name = Sha256Digest;
   // Whether nothing but the tree holds a page.
   using IsFree = std::function<bool(int32_t page)>;
-
   // The longest beginning of a text that is there: whole pages, and behind them the first `rows` positions of
-  // the page `part`, 0 to 127, whatever else that page has.
+  // the page `part`, whatever else that page has: kLeastTokens to 127, or none.
   struct Found {
     std::vector<int32_t> pages;
     int32_t part = -1;
@@ -36,7 +39,7 @@ class PrefixTree {
   // What became of a page that was to be inserted.
   struct Inserted {
     bool done = false;
-    std::optional<int32_t> replaced;  // a page that is not whole, whose tokens are the first of this one's
+    std::optional<int32_t> replaced;  // a page that is not whole, with whose tokens this one begins
   };
 
   static Name root(std::string_view owner);
@@ -47,10 +50,9 @@ class PrefixTree {
   Found find(const Name& root, std::span<const int32_t> tokens);
   // The page of this name, if it has these tokens.
   std::optional<int32_t> page(const Name& name, std::span<const int32_t> tokens);
-  // Puts the page of this name and these tokens behind `parent`, a root or a page of the tree. Not done, and
-  // nothing is changed, if its parent is gone or a page that begins with its tokens is there.
-  Inserted insert(const Name& root, const Name& parent, const Name& name, std::span<const int32_t> tokens,
-                  int32_t page);
+  // Puts a page with these tokens, kLeastTokens to 128, behind `parent`, a root or a page of the tree. Not
+  // done, and nothing is changed, if its parent is gone or a page that begins with its tokens is there.
+  Inserted insert(const Name& root, const Name& parent, std::span<const int32_t> tokens, int32_t page);
   // Removes the page that was used least recently, of those behind which there is none and which are free.
   // Returns it; nothing: there is none.
   std::optional<int32_t> evict(const IsFree& is_free);
@@ -58,28 +60,27 @@ class PrefixTree {
   std::vector<int32_t> clear();
 
  private:
+  // Parents and tokens. So the pages behind a parent that begin most like some tokens are the neighbours of
+  // these.
+  using Places = std::map<std::pair<Name, std::vector<int32_t>>, Name>;
   struct Node {
-    Name parent;
-    std::vector<int32_t> tokens;
+    Places::iterator place;
     int32_t page = 0;
     int64_t behind = 0;  // pages that have this one as their parent
     uint64_t used = 0;
+
+    const Name& parent() const { return place->first.first; }
+    const std::vector<int32_t>& tokens() const { return place->first.second; }
   };
   using Nodes = std::map<Name, Node>;
-  // The parent and the tokens of each node. So the pages behind a parent that begin most like some tokens are
-  // the neighbours of these.
-  using Places = std::map<std::pair<Name, std::vector<int32_t>>, Name>;
 
-  // The node of this name, if it has these tokens; else null.
-  Node* node(const Name& name, std::span<const int32_t> tokens);
-  void use(const Name& name, Node& node);
-  // Removes an end.
+  // The node of this name, if it has these tokens; else the end.
+  Nodes::iterator node(const Name& name, std::span<const int32_t> tokens);
+  void use(Nodes::iterator node);
+  // Removes a node behind which there is none.
   int32_t remove(Nodes::iterator end);
   // The page behind `parent` that has the most of the first `tokens`, and how many of them.
-  std::pair<Places::const_iterator, int64_t> most_like(const Name& parent,
-                                                       std::vector<int32_t> tokens) const;
-  // The page behind `parent` that is not whole and has nothing but the first of `tokens`.
-  Nodes::iterator beginning_of(const Name& parent, std::vector<int32_t> tokens);
+  std::pair<Nodes::iterator, int64_t> most_like(const Name& parent, std::span<const int32_t> tokens);
 
   Nodes nodes_;
   Places places_;

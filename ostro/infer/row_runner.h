@@ -68,9 +68,10 @@ class RowRunner {
   // has to be closed before they can run.
   virtual bool has_room(std::span<const RowChunk>, int64_t /*tokens*/) const { return true; }
   virtual CacheFacts cache_facts() const { return {}; }
-  // Gives a sequence without tokens the longest beginning of `tokens` that is kept of sequences for which
-  // this was called with the same owner, and returns its length: 0 or more. From then on its own beginnings
-  // are kept, too, also when it is closed, as long as nothing else needs their memory.
+  // Gives a sequence without tokens a beginning of `tokens` that is kept of sequences for which this was
+  // called with the same owner, and returns its length: 0 or more. It is the longest one, but for a few
+  // tokens whose rows are no dearer than a copy. From then on its own beginnings are kept, too, also when it
+  // is closed, as long as nothing else needs their memory.
   virtual int64_t reuse(int64_t, std::span<const int32_t>, std::string_view) { return 0; }
   // Gives a sequence without tokens the first `count` of another one, which has them. Error: no memory.
   virtual Status copy(int64_t from, int64_t to, int64_t count) = 0;

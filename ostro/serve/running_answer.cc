@@ -37,7 +37,8 @@ Result<RunningAnswer> RunningAnswer::create(ServedModel& model, std::vector<int3
   return RunningAnswer(model, std::move(state), rating);
 }
 
-// The last row is run again, for what is wanted of it. Where all rows are needed all are run.
+// The last row is run again, for what is wanted of it. Where all rows are needed all are run. Those of a mean
+// are not kept: texts that are embedded seldom come again, and are many.
 Status RunningAnswer::open(const RunningAnswer* like, const std::string& owner) {
   infer::RowRunner& runner = *model_->runner;
   ASSIGN_OR_RETURN(sequence_, runner.open());
@@ -46,6 +47,10 @@ Status RunningAnswer::open(const RunningAnswer* like, const std::string& owner) 
   if (like != nullptr && !rating_.prompt && prompt > 1) {
     fed_ = prompt - 1;
     return runner.copy(like->sequence_, sequence_, static_cast<int64_t>(fed_));
+  }
+  if (rating_.pooling == Pooling::kMean) {
+    fed_ = 0;
+    return {};
   }
   const size_t most = rating_.needs_all_rows() ? 0 : tokens_.size() - 1;
   reused_ = runner.reuse(sequence_, std::span(tokens_).first(most), owner);

@@ -51,7 +51,7 @@ def cache(test, server_class, check):
 
     def conversation(client):
         reused, first = client.reused(beginning, "anna")
-        turn = beginning + first[0]["token_ids"] + [5, 6, 7]  # the next one, of 343 tokens: the last row of each is run
+        turn = beginning + first[0]["token_ids"] + [5, 6, 7]  # the next one, of 343 tokens
         of_turn = [client.reused(turn, name) for name in ("anna", "ben", "ben")]
         check(all(choices == of_turn[0][1] for _, choices in of_turn), f"an answer depends on what is kept: {of_turn}")
         alone = [client.choices(prompt) for prompt in prompts]
@@ -60,6 +60,7 @@ def cache(test, server_class, check):
         return [reused] + [count for count, _ in of_turn], first, alone
 
     counts, first, alone = with_server(conversation)
+    # Of the token that was made last there is no row, and the last row of a prompt is run for what it says.
     check(counts == [0, 339, 0, 342], f"with two keys {counts} tokens were there")
     counts, again, _ = with_server(conversation, "--share_prefixes")
     check(counts == [0, 339, 342, 342] and again == first, f"with keys that share {counts} tokens were there")

@@ -2,7 +2,7 @@
 // VDPBF16PS is slow on processors with AMX.
 //
 // One TDPBF16PS is a group of N7 for up to 16 rows and 16 columns (machine/vector/amx_tiles.inc.h), whose
-// words hold steps 2i and 2i + 1. Tiles have as many rows as A has.
+// words hold steps 2i and 2i + 1. Up to 32 rows of A go through a panel in a pass.
 #include "ostro/machine/vector/amx_tiles.inc.h"
 #include "ostro/machine/vector/pair_rows_avx512.inc.h"
 #include "ostro/products/few/few_kernel.h"
@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kTileUnit = 32, kTileRows = 16, kPassRows = 2 * kTileRows;
 constexpr int kGroupWords = kFewGroup / 2;
-constexpr int64_t kTileWords = int64_t{kGroupWords} * kTileUnit;  // of a group of a panel
+// A group of a panel: bf16, and words of two.
+constexpr int64_t kGroupElements = int64_t{kFewGroup} * kTileUnit, kTileWords = kGroupElements / 2;
 // Bytes between what is read of a panel and what is prefetched.
 constexpr int64_t kAhead = 4096;
 // Groups whose words are made before the first of them is multiplied. A tile is loaded slowly from lines that
@@ -21,14 +22,20 @@ constexpr int64_t kGroupsAhead = 2;
 // Groups of a panel whose words are kept for further rows: 128 KiB, which stay in the second cache.
 constexpr int64_t kBlockGroups = 64;
 
-machine::AmxConfig config_of(int rows) {
-  machine::AmxConfig out;
-  const auto low = static_cast<uint8_t>(rows < kTileRows ? rows : kTileRows);
-  const auto high = static_cast<uint8_t>(rows > kTileRows ? rows - kTileRows : kTileRows);
-  out.rows[0] = out.rows[1] = out.rows[4] = low;
-  out.rows[2] = out.rows[3] = out.rows[5] = high;
-  return out;
-}
+// Of the tiles of a pass with so many rows: 0, 1 and 4 have its first kTileRows, 2, 3 and 5 the others. A
+// table, since gcc's tile_loadconfig does not declare that it reads all of a configuration.
+struct Configs {
+  machine::AmxConfig of_rows[kPassRows + 1];
+
+  constexpr Configs() {
+    for (int rows = 0; rows <= kPassRows; ++rows) {
+      uint8_t* out = of_rows[rows].rows;
+      out[0] = out[1] = out[4] = static_cast<uint8_t>(rows < kTileRows ? rows : kTileRows);
+      out[2] = out[3] = out[5] = static_cast<uint8_t>(rows > kTileRows ? rows - kTileRows : kTileRows);
+    }
+  }
+};
+constexpr Configs kConfigs;
 
 // A group of a panel as words [step / 2][column].
 [[gnu::always_inline]] inline void interleave(const uint16_t* from, uint32_t* to) {
@@ -52,7 +59,7 @@ struct NewWords {
     return words + (kKept ? g : g % kRing) * kTileWords;
   }
   [[gnu::always_inline]] void make(int64_t g) const {
-    if (g < groups) interleave(from + g * kFewGroup * kTileUnit, place(g));
+    if (g < groups) interleave(from + g * kGroupElements, place(g));
   }
   [[gnu::always_inline]] void begin() const {
     for (int64_t g = 0; g < kGroupsAhead; ++g) make(g);
@@ -63,15 +70,15 @@ struct NewWords {
   }
 };
 
-// Words that were kept. Meanwhile memory brings a part of what is read next: `bytes` of each group's.
+// Words that were kept. With each group, the group at the same place of what is read next is prefetched.
 struct KeptWords {
   const uint32_t* words;
-  const char* next;
-  int64_t bytes;
+  const uint16_t* next;
 
   [[gnu::always_inline]] void begin() const {}
   [[gnu::always_inline]] const uint32_t* at(int64_t g) const {
-    for (int64_t i = 0; i < bytes; i += kFewLine) _mm_prefetch(next + g * bytes + i, _MM_HINT_T1);
+    for (int64_t i = 0; i < kGroupElements; i += kFewLine / 2)
+      _mm_prefetch(reinterpret_cast<const char*>(next + g * kGroupElements + i), _MM_HINT_T1);
     return words + g * kTileWords;
   }
 };
@@ -120,51 +127,38 @@ void rows_pass(int rows, const Words& words, int64_t groups, const uint32_t* x, 
     tile_pass<false>(words, groups, x, x_group, c, stride);
 }
 
-// A panel with more than kPassRows rows, block by block: words are made for the first rows, and kept for the
-// others.
-void many_rows(const uint16_t* from, int64_t groups, const FewSums& s, float* c) {
+// A panel with more than kPassRows rows, block by block: words are made for the first kPassRows, and kept for
+// the others. Both passes have a configuration of their own, unless the second is as high as the first.
+void two_passes(const uint16_t* from, int64_t groups, const FewSums& s, float* c) {
+  static_assert(kFewRows <= 2 * kPassRows);
   alignas(64) uint32_t words[kBlockGroups * kTileWords];
+  const int rest = s.rows - kPassRows;
   const auto* x = static_cast<const uint32_t*>(s.x);
-  const int64_t x_group = int64_t{kGroupWords} * s.rows, group = int64_t{kFewGroup} * kTileUnit;
-  const int passes = (s.rows + kPassRows - 1) / kPassRows - 1;
-  const int64_t bytes = (2 * group / passes + kFewLine - 1) / kFewLine * kFewLine;
-  for (int64_t g = 0; g < groups; g += kBlockGroups, x += kBlockGroups * x_group) {
+  const int64_t x_group = int64_t{kGroupWords} * s.rows;
+  for (int64_t g = 0; g < groups; g += kBlockGroups) {
     const int64_t count = groups - g < kBlockGroups ? groups - g : kBlockGroups;
-    const uint16_t* block = from + g * group;
-    for (int row = 0; row < s.rows; row += kPassRows) {
-      const int rows = s.rows - row < kPassRows ? s.rows - row : kPassRows;
-      if (rows < kPassRows || (row == 0 && g > 0 && s.rows % kPassRows != 0)) {
-        const machine::AmxConfig config = config_of(rows);
-        _tile_loadconfig(&config);
-      }
-      const uint32_t* x_rows = x + int64_t{kGroupWords} * row;
-      float* sums = c + row * s.stride;
-      if (row == 0) {
-        rows_pass(rows, NewWords<true>{block, count, words}, count, x_rows, x_group, sums, s.stride);
-        continue;
-      }
-      const char* next = reinterpret_cast<const char*>(block + count * group);
-      rows_pass(rows, KeptWords{words, next + (row / kPassRows - 1) * count * bytes, bytes}, count, x_rows,
-                x_group, sums, s.stride);
-    }
+    const uint16_t* block = from + g * kGroupElements;
+    if (rest < kPassRows) _tile_loadconfig(&kConfigs.of_rows[kPassRows]);
+    tile_pass<true>(NewWords<true>{block, count, words}, count, x, x_group, c, s.stride);
+    if (rest < kPassRows) _tile_loadconfig(&kConfigs.of_rows[rest]);
+    rows_pass(rest, KeptWords{words, block + count * kGroupElements}, count, x + kPassRows * kGroupWords,
+              x_group, c + kPassRows * s.stride, s.stride);
+    x += count * x_group;
   }
 }
 
 void tile_panels(const FewPanels& b, const FewSums& s) {
   alignas(64) uint32_t ring[NewWords<false>::kRing * kTileWords];
-  const int64_t groups = b.steps / kFewGroup;
+  const int64_t groups = b.steps / kFewGroup, x_group = int64_t{kGroupWords} * s.rows;
+  _tile_loadconfig(&kConfigs.of_rows[s.rows < kPassRows ? s.rows : kPassRows]);
   for (int p = 0; p < b.panels; ++p) {
     const auto* from = static_cast<const uint16_t*>(b.w[p]);
     float* c = s.c + p * kTileUnit;
-    if (p == 0 || s.rows % kPassRows != 0) {
-      const machine::AmxConfig config = config_of(s.rows < kPassRows ? s.rows : kPassRows);
-      _tile_loadconfig(&config);
-    }
     if (s.rows > kPassRows)
-      many_rows(from, groups, s, c);
+      two_passes(from, groups, s, c);
     else
       rows_pass(s.rows, NewWords<false>{from, groups, ring}, groups, static_cast<const uint32_t*>(s.x),
-                int64_t{kGroupWords} * s.rows, c, s.stride);
+                x_group, c, s.stride);
   }
   machine::amx_leave();
 }
