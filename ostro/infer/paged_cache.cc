@@ -52,7 +52,7 @@ Result<int64_t> PagedCache::open() {
   return id;
 }
 
-// Nobody writes into the last page any more; who finds it copies it.
+// No sequence writes into the last page any more; one that finds it copies it.
 void PagedCache::close(int64_t sequence) {
   const Sequence& s = sequences_.at(sequence);
   const auto last = std::span(s.tokens).subspan(s.names.size() * static_cast<size_t>(kPageSlots));

@@ -69,7 +69,7 @@ class PagedCache {
 
   // Makes so many pages free. Returns false, and changes nothing, if they cannot be.
   bool make_free(int64_t pages);
-  // A page with the first `rows` positions of another one, which somebody has to hold. Error: none is free.
+  // A page with the first `rows` positions of another one, which has a holder. Error: none is free.
   Result<int32_t> copied(int32_t page, int64_t rows);
   void name_pages(Sequence& sequence);
   // Puts a page with these tokens behind those of the sequence that have names.
