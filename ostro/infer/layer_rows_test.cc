@@ -284,6 +284,7 @@ TEST_CASE("the control: a page that is kept of another beginning is found") {
       runner->close(b);
       return same;
     };
+    CHECK(last_row(text, 169, text));
     CHECK(last_row(other, 169, other));
     CHECK(last_row(other, 60, other));  // of the first page
     CHECK_FALSE(last_row(other, 169, text));

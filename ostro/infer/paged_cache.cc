@@ -101,14 +101,16 @@ int64_t PagedCache::reuse(int64_t sequence, std::span<const int32_t> tokens, std
     pool_.drop(found.part);
   }
   s.tokens.assign(tokens.begin(), tokens.begin() + rows);
-  name_pages(s);
+  s.names = found.names;
   return rows;
 }
 
-void PagedCache::keep_behind(const Sequence& s, std::span<const int32_t> tokens, int32_t page) {
-  const auto [done, replaced] = tree_.insert(*s.root, s.last_name(), tokens, page);
-  if (replaced) pool_.let_go(*replaced);
-  if (done) pool_.keep(page);
+PrefixTree::Inserted PagedCache::keep_behind(const Sequence& s, std::span<const int32_t> tokens,
+                                             int32_t page) {
+  const PrefixTree::Inserted out = tree_.insert(*s.root, s.last_name(), tokens, page);
+  if (out.replaced) pool_.let_go(*out.replaced);
+  if (out.done) pool_.keep(page);
+  return out;
 }
 
 // Whole pages that have no name get one, and are in the tree from then on. Where the tree has the page
@@ -119,14 +121,12 @@ void PagedCache::name_pages(Sequence& s) {
   for (int64_t page = std::ssize(s.names); (page + 1) * kPageSlots <= std::ssize(s.tokens); ++page) {
     const auto ids = std::span(s.tokens).subspan(static_cast<size_t>(page * kPageSlots), kPageSlots);
     int32_t& number = s.pages[static_cast<size_t>(page)];
-    const PrefixTree::Name name = PrefixTree::name(s.last_name(), ids);
-    if (const auto kept = tree_.page(name, ids)) {
-      pool_.share(*kept);
-      pool_.drop(std::exchange(number, *kept));
-    } else {
-      keep_behind(s, ids, number);
+    const PrefixTree::Inserted in = keep_behind(s, ids, number);
+    if (in.there) {
+      pool_.share(*in.there);
+      pool_.drop(std::exchange(number, *in.there));
     }
-    s.names.push_back(name);
+    s.names.push_back(in.name);
   }
 }
 

@@ -73,7 +73,7 @@ class PagedCache {
   Result<int32_t> copied(int32_t page, int64_t rows);
   void name_pages(Sequence& sequence);
   // Puts a page with these tokens behind those of the sequence that have names.
-  void keep_behind(const Sequence& sequence, std::span<const int32_t> tokens, int32_t page);
+  PrefixTree::Inserted keep_behind(const Sequence& sequence, std::span<const int32_t> tokens, int32_t page);
   // Pages that the sequence of the chunk has not got.
   int64_t missing(const RowChunk& chunk) const;
 

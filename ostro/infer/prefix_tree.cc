@@ -57,7 +57,7 @@ PrefixTree::Found PrefixTree::find(const Name& root, std::span<const int32_t> to
     if (found == nodes_.end()) break;
     use(found);
     out.pages.push_back(found->second.page);
-    at = found->first;
+    out.names.push_back(at = found->first);
   }
   const auto [like, rows] =
       most_like(at, tokens.first(std::min(tokens.size(), static_cast<size_t>(kPageSlots - 1))));
@@ -68,23 +68,20 @@ PrefixTree::Found PrefixTree::find(const Name& root, std::span<const int32_t> to
   return out;
 }
 
-std::optional<int32_t> PrefixTree::page(const Name& name, std::span<const int32_t> tokens) {
-  const auto found = node(name, tokens);
-  return found != nodes_.end() ? std::optional(found->second.page) : std::nullopt;
-}
-
 // In the order of places, what begins with the tokens comes next behind them; with what they begin is just
 // before them, since nothing in between begins with that.
 PrefixTree::Inserted PrefixTree::insert(const Name& root, const Name& parent, std::span<const int32_t> tokens,
                                         int32_t page) {
   const Name name = PrefixTree::name(parent, tokens);
+  Inserted out{name, false, {}, {}};
   const auto before = nodes_.find(parent);
-  if ((parent != root && before == nodes_.end()) || nodes_.contains(name)) return {};
+  if (const auto found = node(name, tokens); found != nodes_.end()) out.there = found->second.page;
+  if ((parent != root && before == nodes_.end()) || nodes_.contains(name)) return out;
   std::pair place{parent, std::vector<int32_t>(tokens.begin(), tokens.end())};
   const auto next = places_.lower_bound(place);
   if (next != places_.end() && next->first.first == parent && begins_with(next->first.second, tokens))
-    return {};
-  Inserted out{true, {}};
+    return out;
+  out.done = true;
   if (before != nodes_.end() && before->second.behind++ == 0) ends_.erase({before->second.used, parent});
   if (next != places_.begin())
     if (const auto last = std::prev(next);

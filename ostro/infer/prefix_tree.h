@@ -33,23 +33,22 @@ class PrefixTree {
   // the page `part`, whatever else that page has: kLeastTokens to 127, or none.
   struct Found {
     std::vector<int32_t> pages;
+    std::vector<Name> names;  // of these pages
     int32_t part = -1;
     int64_t rows = 0;
   };
   // What became of a page that was to be inserted.
   struct Inserted {
+    Name name;
     bool done = false;
+    std::optional<int32_t> there;     // a page that has these tokens already
     std::optional<int32_t> replaced;  // a page that is not whole, with whose tokens this one begins
   };
 
   static Name root(std::string_view owner);
-  // The name of a page with these 1 to 128 tokens behind `parent`.
-  static Name name(const Name& parent, std::span<const int32_t> tokens);
 
   // What there is of `tokens`, which counts as used now.
   Found find(const Name& root, std::span<const int32_t> tokens);
-  // The page of this name, if it has these tokens.
-  std::optional<int32_t> page(const Name& name, std::span<const int32_t> tokens);
   // Puts a page with these tokens, kLeastTokens to 128, behind `parent`, a root or a page of the tree. Not
   // done, and nothing is changed, if its parent is gone or a page that begins with its tokens is there.
   Inserted insert(const Name& root, const Name& parent, std::span<const int32_t> tokens, int32_t page);
@@ -74,6 +73,8 @@ class PrefixTree {
   };
   using Nodes = std::map<Name, Node>;
 
+  // The name of a page with these tokens behind `parent`.
+  static Name name(const Name& parent, std::span<const int32_t> tokens);
   // The node of this name, if it has these tokens; else the end.
   Nodes::iterator node(const Name& name, std::span<const int32_t> tokens);
   void use(Nodes::iterator node);

@@ -48,11 +48,8 @@ Status RunningAnswer::open(const RunningAnswer* like, const std::string& owner) 
     fed_ = prompt - 1;
     return runner.copy(like->sequence_, sequence_, static_cast<int64_t>(fed_));
   }
-  if (rating_.pooling == Pooling::kMean) {
-    fed_ = 0;
-    return {};
-  }
-  const size_t most = rating_.needs_all_rows() ? 0 : tokens_.size() - 1;
+  if (rating_.pooling == Pooling::kMean) return {};
+  const size_t most = rating_.prompt ? 0 : tokens_.size() - 1;
   reused_ = runner.reuse(sequence_, std::span(tokens_).first(most), owner);
   fed_ = static_cast<size_t>(reused_);
   return {};
