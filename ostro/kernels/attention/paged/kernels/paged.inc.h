@@ -99,6 +99,19 @@ inline int64_t query_offset(const PagedItem& item, const QueryStrides& st, int64
   return (item.first + i / group) * st.pos + item.head * st.kv_head + i % group * st.group;
 }
 
+// Where the item's page p has its keys or values in a pool, from element `first` of head_dim on, and where
+// the page has them that is read after it; of the last one before `end` this is the page itself.
+template <class V, class T>
+struct PageRows {
+  const T *rows, *next;
+};
+template <class V, class T>
+inline PageRows<V, T> page_rows(const PagedItem& item, const void* pool, const PoolStrides& st, int64_t p,
+                                int64_t end, int64_t first = 0) {
+  const T* head = static_cast<const T*>(pool) + item.head * st.kv_head + first * st.dim;
+  return {head + item.pages[p] * st.page, head + item.pages[p + 1 < end ? p + 1 : p] * st.page};
+}
+
 // A page's keys in the order [dim][slot].
 template <class V, class T>
 inline void copy_keys(const T* keys, const PoolStrides& st, int64_t dims, T* to) {
@@ -131,9 +144,7 @@ void paged_scores(const PagedItem& item, int64_t begin, int64_t end, float* scra
   const PoolStrides& st = a.key_strides;
   const int64_t wide = padded(a.key_dim), ld = item.page_count * kKeyBlock;
   for (int64_t p = begin; p < end; ++p) {
-    const T* head = static_cast<const T*>(a.key_pool) + item.head * st.kv_head;
-    const T* keys = head + item.pages[p] * st.page;
-    const T* next = head + item.pages[p + 1 < end ? p + 1 : p] * st.page;
+    auto [keys, next] = page_rows<V, T>(item, a.key_pool, st, p, end);
     if (p + 1 == item.page_count && a.value_dim >= a.key_dim && a.value_strides.slot >= a.value_dim)
       next = static_cast<const T*>(a.value_pool) + item.pages[0] * a.value_strides.page +
              item.head * a.value_strides.kv_head;  // the values' first page follows
@@ -316,9 +327,7 @@ void paged_values(const PagedItem& item, int64_t begin, int64_t end, float* scra
   clear_values<V>(item, begin, queries, vectors * V::kWidth);
   for (int64_t p = 0; p < item.page_count; ++p) {
     const Range keys = seen_keys<V>(item, p);
-    const T* head = static_cast<const T*>(a.value_pool) + item.head * st.kv_head + begin * st.dim;
-    const T* values = head + item.pages[p] * st.page;
-    const T* next = head + item.pages[p + 1 < item.page_count ? p + 1 : p] * st.page;
+    auto [values, next] = page_rows<V, T>(item, a.value_pool, st, p, item.page_count, begin);
     int64_t step = st.slot;
     if (st.dim != 1 || (end - begin) % V::kWidth != 0) {  // in another order, or not whole vectors
       T* copy = reinterpret_cast<T*>(scratch);

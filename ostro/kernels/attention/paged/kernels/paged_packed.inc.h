@@ -45,9 +45,7 @@ struct PagedPacked {
     alignas(64) float c[kPagedRows * kLaneBlock];
     P::enter();
     for (int64_t p = begin; p < end; ++p) {
-      const auto* head = static_cast<const uint16_t*>(a.key_pool) + item.head * st.kv_head;
-      const uint16_t* keys = head + item.pages[p] * st.page;
-      const uint16_t* next = head + item.pages[p + 1 < end ? p + 1 : p] * st.page;
+      auto [keys, next] = page_rows<V, uint16_t>(item, a.key_pool, st, p, end);
       int64_t step = st.dim;
       if (st.slot != 1) {
         copy_keys<V>(keys, st, a.key_dim, copy);
@@ -107,9 +105,7 @@ struct PagedPacked {
     P::enter();
     for (int64_t p = 0; p < item.page_count; ++p) {
       const Range keys = seen_keys<V>(item, p);
-      const auto* head = static_cast<const uint16_t*>(a.value_pool) + item.head * st.kv_head + begin * st.dim;
-      const uint16_t* from = head + item.pages[p] * st.page;
-      const uint16_t* next = head + item.pages[p + 1 < item.page_count ? p + 1 : p] * st.page;
+      auto [from, next] = page_rows<V, uint16_t>(item, a.value_pool, st, p, item.page_count, begin);
       int64_t step = st.slot;
       if (st.dim != 1 || (end - begin) % kLaneBlock != 0) {
         step = units * kLaneBlock;
