@@ -21,6 +21,10 @@ class StepBudget {
   // Rows of a step in which no answer waits for its next token: it may take kAlone times as long. Then the
   // weights, which a step reads and packs once, cost little beside what is done with them.
   int64_t rows_alone() const { return rows_within(kAlone * seconds_); }
+  // How many of `rows` the next step takes: all, or the largest power of two below them, where this step and
+  // one for the rest take less time than one in which much is padding. `again` of them, each an answer's next
+  // token, come back in the step for the rest, which is never less than they are.
+  int64_t less_padding(int64_t rows, int64_t again) const;
   void measured(int64_t rows, double seconds);
 
  private:

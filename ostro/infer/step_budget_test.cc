@@ -35,6 +35,24 @@ TEST_CASE("where no answer waits for a token, steps are longer") {
   CHECK(slow.rows() == 64);  // 128 would take 1.4 s, 16 take 0.3 s
 }
 
+TEST_CASE("a step is cut at a power of two where padding would cost more than another step") {
+  StepBudget budget(0.05, 512);
+  const auto price = [&](int64_t rows) {  // the weights cost what 20 rows do
+    budget.measured(rows, 0.02 + 0.001 * static_cast<double>(rows));
+  };
+  CHECK(budget.less_padding(130, 0) == 130);  // nothing is known
+  for (int64_t rows = 16; rows <= 512; rows *= 2) price(rows);
+  CHECK(budget.less_padding(130, 0) == 130);  // nor of two rows
+  price(1);
+  CHECK(budget.less_padding(130, 0) == 128);  // 276 ms, against 148 and, as of one row, 21
+  CHECK(budget.less_padding(192, 0) == 128);  // 148 and 84
+  CHECK(budget.less_padding(193, 0) == 193);  // 148 and 148
+  CHECK(budget.less_padding(128, 0) == 128);
+  CHECK(budget.less_padding(3, 1) == 3);        // all as dear as one row so far
+  CHECK(budget.less_padding(300, 100) == 300);  // 276 and, with the 100 again, 276, against 532
+  CHECK(budget.less_padding(130, 128) == 130);  // the answers' tokens alone fill the smaller step
+}
+
 TEST_CASE("a machine that was busy is tried again") {
   StepBudget budget(0.05, 512);
   CHECK(settled(budget, 0.5, 0.05, 20) == 64);     // 3.7 s; 128 would take 6.9 s, 16 take 1.3 s

@@ -1,10 +1,11 @@
 // EngineThread: the one thread that runs the model, or models that share its rows: a scheduler of many
 // requests. Each step of the model takes the next token of every answer that is being made, then pieces of
-// prompts in the order in which their answers began, as many rows as keep a step short. Keys take turns at
-// the sequences that become free (KeyTurns), and each has at most its share of them. A client that has left
-// is dropped, while it waits and between steps. Where memory of keys and values runs out, the answer that
-// began last is put back and run again later. What waits or runs for longer than it may is ended between
-// steps (TimeLimits).
+// prompts in the order in which their answers began, as many rows as keep a step short; where padding would
+// cost more than another step, it is cut at a power of two (StepBudget). Keys take turns at the sequences
+// that become free (KeyTurns), and each has at most its share of them. A client that has left is dropped,
+// while it waits and between steps. Where memory of keys and values runs out, the answer that began last is
+// put back and run again later. What waits or runs for longer than it may is ended between steps
+// (TimeLimits).
 //
 // A request for embeddings may have thousands of texts. It has one at a time while others wait, and stands
 // behind all of these of its key when that is done; where nothing waits it has as many as fill a step. Those
