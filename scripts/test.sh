@@ -27,7 +27,7 @@ python_setup=""
 if (( ${#labels[@]} == 0 )) || [[ " ${labels[*]} " == *" interop "* ]]; then
   scripts/setup.sh --dev --pyarrow
   mkdir -p build
-  scripts/setup.sh --python > build/setup_python.log 2>&1 &
+  scripts/setup.sh --python --cuda > build/setup_python.log 2>&1 &
   python_setup=$!
 else
   scripts/setup.sh --dev

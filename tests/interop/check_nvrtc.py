@@ -34,6 +34,7 @@ Need = collections.namedtuple("Need", "registers local spilled shared")
 BOUNDS = {
     "admission": Need(48, 0, 0, 512),
     "attention": Need(255, 2048, 512, 1024),
+    "attention/paged": Need(128, 2048, 512, 2304),  # the sliced form's share of shared memory
     "attention/sliced": Need(128, 2048, 512, 2304),
     "integers": Need(248, 0, 0, 40960),
     "losses": Need(56, 1024, 0, 512),
@@ -170,11 +171,12 @@ def main():
                               check=False)
         check(done.stdout, f"the helper runs: {done.stderr}")
         lines = [json.loads(line) for line in done.stdout.splitlines()]
-    for line in lines:
-        check(line["error"] is None, f"{line['text']} for {line['architecture']}: {line['error']}")
+    errors = [f"{line['text']} for {line['architecture']}: {line['error']}" for line in lines if line["error"] is not None]
+    check(not errors, "\n".join(errors))
     check(done.returncode == 0, f"the helper ends well: {done.stderr}")
     worst = collections.defaultdict(lambda: Need(0, 0, 0, 0))
     kernels = collections.defaultdict(set)
+    above = []
     for line in lines:
         text = line["text"] if not line["text"].startswith("/") else "fused"
         room = max((start for start in BOUNDS if text.startswith(start)), key=len, default="")
@@ -182,10 +184,11 @@ def main():
         found = needs(line["log"])
         check(found, f"{line['text']} for {line['architecture']} has kernels: {line['log']}")
         for kernel, need in found.items():
-            check(all(a <= b for a, b in zip(need, BOUNDS[room])),
-                  f"{line['text']}: {kernel} on {line['architecture']} needs {need}; the bounds of {room} are {BOUNDS[room]}")
+            if any(a > b for a, b in zip(need, BOUNDS[room])):
+                above.append(f"{line['text']}: {kernel} on {line['architecture']} needs {need}; the bounds of {room} are {BOUNDS[room]}")
             kernels[room].add((line["text"], kernel))
             worst[room, line["architecture"]] = Need(*map(max, need, worst[room, line["architecture"]]))
+    check(not above, "\n".join(above))
     print(f"{'text':<18}{'kernels':>8}  most registers / local / shared bytes on " + ", ".join(architectures))
     for room in sorted(kernels):
         cells = [worst[room, architecture] for architecture in architectures]

@@ -6,11 +6,13 @@ DEVICE T slice(const JoinArgs& a, i64 s, i64 i) {
 }
 
 template <typename T>
-DEVICE void max_of(const JoinArgs& a, i64 i) {
-  T most = slice<T>(a, 0, i);
-  for (i64 s = 1; s < a.slices; ++s) most = larger(most, slice<T>(a, s, i));
-  AT(T, a.to)[i] = most;
-}
+struct Max {
+  DEVICE void run(const JoinArgs& a, i64 i) {
+    T most = slice<T>(a, 0, i);
+    for (i64 s = 1; s < a.slices; ++s) most = larger(most, slice<T>(a, s, i));
+    AT(T, a.to)[i] = most;
+  }
+};
 
 // T is an integer without a sign.
 template <typename T>
@@ -37,6 +39,6 @@ KERNEL(join_slices, JoinArgs) {
     else
       join_integers<u8>(a, i);
   } else {
-    with_type(a.type, [&](auto zero) { max_of<decltype(zero)>(a, i); });
+    with_type<Max>(a.type, a, i);
   }
 }

@@ -54,28 +54,30 @@ KERNEL(scatter_leaves, ScatterArgs) {
 
 // One thread an element: its place is the number of those before it.
 template <typename T>
-DEVICE void sort_element(const SortArgs& a, i64 line, i64 i) {
-  const i64 first = offset_in(a.from_axes, line);
-  const T x = Element<T>::load(a.from, a.type, first + i * a.from_stride);
-  i64 place = 0;
-  for (i64 j = 0; j < a.n; ++j) {
-    const T y = Element<T>::load(a.from, a.type, first + j * a.from_stride);
-    const bool before = a.descending ? is_below(x, y) : is_below(y, x);
-    const bool after = a.descending ? is_below(y, x) : is_below(x, y);
-    if (before || (!after && j < i)) ++place;
+struct Sort {
+  DEVICE void run(const SortArgs& a, i64 line, i64 i) {
+    const i64 first = offset_in(a.from_axes, line);
+    const T x = Element<T>::load(a.from, a.type, first + i * a.from_stride);
+    i64 place = 0;
+    for (i64 j = 0; j < a.n; ++j) {
+      const T y = Element<T>::load(a.from, a.type, first + j * a.from_stride);
+      const bool before = a.descending ? is_below(x, y) : is_below(y, x);
+      const bool after = a.descending ? is_below(y, x) : is_below(x, y);
+      if (before || (!after && j < i)) ++place;
+    }
+    if (place >= a.keep) return;
+    const i64 from = first + i * a.from_stride, to = offset_in(a.to_axes, line) + place * a.to_stride;
+    AT(i32, a.indices)[to] = (i32)i;
+    if (a.type == TYPE_BF16)
+      AT(u16, a.to)[to] = AT(const u16, a.from)[from];
+    else
+      AT(T, a.to)[to] = AT(const T, a.from)[from];
   }
-  if (place >= a.keep) return;
-  const i64 from = first + i * a.from_stride, to = offset_in(a.to_axes, line) + place * a.to_stride;
-  AT(i32, a.indices)[to] = (i32)i;
-  if (a.type == TYPE_BF16)
-    AT(u16, a.to)[to] = AT(const u16, a.from)[from];
-  else
-    AT(T, a.to)[to] = AT(const T, a.from)[from];
-}
+};
 
 KERNEL(sort_lines, SortArgs) {
   const i64 t = global_thread();
   if (t >= a.lines * a.n) return;
   const i64 line = t / a.n, i = t % a.n;
-  with_type(a.type, [&](auto zero) { sort_element<decltype(zero)>(a, line, i); });
+  with_type<Sort>(a.type, a, line, i);
 }

@@ -55,23 +55,24 @@ struct Element<float> {
   DEVICE void store(u64 to, i64 type, i64 at, float x) { store_float(to, type, at, x); }
 };
 
-// Calls f with a zero of the type in which elements of that dtype are computed; its type is what counts.
-template <typename F>
-DEVICE void with_type(i64 type, const F& f) {
+// F<T>::run(with...), T being the type in which elements of that dtype are computed. (NVRTC takes a lambda whose
+// parameter is `auto` for a host's function.)
+template <template <typename> class F, typename... Args>
+DEVICE void with_type(i64 type, const Args&... with) {
   if (type == TYPE_F32 || type == TYPE_BF16)
-    f((float)0);
+    F<float>::run(with...);
   else if (type == TYPE_F64)
-    f((double)0);
+    F<double>::run(with...);
   else if (type == TYPE_I64)
-    f((i64)0);
+    F<i64>::run(with...);
   else if (type == TYPE_I32)
-    f((i32)0);
+    F<i32>::run(with...);
   else if (type == TYPE_U32)
-    f((u32)0);
+    F<u32>::run(with...);
   else if (type == TYPE_I8)
-    f((i8)0);
+    F<i8>::run(with...);
   else
-    f((u8)0);
+    F<u8>::run(with...);
 }
 
 // The largest |x| so far, by its bits, which a NaN has above all numbers; and the largest that a warp's threads give.
