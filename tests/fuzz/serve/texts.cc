@@ -153,7 +153,7 @@ class Calls final : public Target {
       if (content.compare(0, told, text, 0, told) != 0 || told > content.size())
         return {"told as content, and none in the end: " + text};
     }
-    if (!found) return {std::nullopt, false, text.substr(0, 20)};
+    if (!found) return {std::nullopt, false, "no calls"};
     if (found->calls.empty()) return {"calls without a call"};
     for (const ToolCall& call : found->calls) {
       if (call.name != "f" && call.name != "g") return {"a function that is not there: " + call.name};
