@@ -29,23 +29,27 @@ int64_t StepBudget::rows() const {
   return rows_within(std::max(seconds_, kLeastSteps * times_[place_of(kLeast)]));
 }
 
+double StepBudget::time_of(int64_t rows) const {
+  size_t at = place_of(padded_rows(rows));
+  if (at < place_of(kLeast))
+    while (at > 0 && times_[at] == 0) --at;
+  return times_[at];
+}
+
 int64_t StepBudget::less_padding(int64_t rows, int64_t again) const {
   const int64_t whole = padded_rows(rows), part = whole / 2;
   if (rows == whole || part <= again) return rows;
-  const double once = times_[place_of(whole)], first = times_[place_of(part)],
-               rest = times_[place_of(padded_rows(rows - part + again))];
+  const double once = time_of(whole), first = time_of(part), rest = time_of(rows - part + again);
   return first > 0 && rest > 0 && first + rest < once ? part : rows;
 }
 
 // Fewer rows take no longer, so that a time of a busy machine does not stay where only larger steps are made.
-// Below 16 rows, sizes that were never seen are taken to cost what a smaller one does, until they are tried.
 void StepBudget::measured(int64_t rows, double seconds) {
   const size_t at = place_of(padded_rows(rows));
   times_[at] = times_[at] > 0 ? times_[at] + kNew * (seconds - times_[at]) : seconds;
   for (size_t i = place_of(kLeast); i < at; ++i)
     times_[i] = times_[i] > 0 ? std::min(times_[i], times_[at]) : times_[at];
   for (size_t i = at + 1; i < times_.size(); ++i) times_[i] *= kForgotten;
-  for (size_t i = at + 1; i < place_of(kLeast) && times_[i] == 0; ++i) times_[i] = times_[at];
 }
 
 }  // namespace ostro::infer

@@ -31,6 +31,9 @@ class StepBudget {
   static constexpr double kLeastSteps = 4, kAlone = 40;
 
   int64_t rows_within(double seconds) const;
+  // What a step of so many rows took; 0: not known. A size below 16 that was never seen is taken to cost what
+  // a smaller one does, until it is tried.
+  double time_of(int64_t rows) const;
 
   double seconds_;
   int64_t most_rows_;

@@ -196,11 +196,11 @@ std::vector<EngineThread::Part> EngineThread::next_parts() {
   // What would be padding may as well be rows of a prompt.
   const auto tokens = static_cast<int64_t>(parts.size());
   const int64_t wanted = tokens == 0 ? budget_.rows_alone() : budget_.rows();
-  int64_t room =
-      std::min(std::max(wanted, infer::padded_rows(tokens + 1)), model_.runner->limits().rows) - tokens;
-  int64_t waiting = 0;
-  for (const auto& [request, answer] : prompts) waiting += static_cast<int64_t>(answer->unfed());
-  room = budget_.less_padding(tokens + std::min(room, waiting), tokens) - tokens;
+  const int64_t most =
+      std::min(std::max(wanted, infer::padded_rows(tokens + 1)), model_.runner->limits().rows);
+  int64_t unfed = 0;
+  for (const auto& [request, answer] : prompts) unfed += static_cast<int64_t>(answer->unfed());
+  int64_t room = budget_.less_padding(std::min(most, tokens + unfed), tokens) - tokens;
   std::sort(prompts.begin(), prompts.end(),
             [](const auto& a, const auto& b) { return a.second->number() < b.second->number(); });
   for (const auto& [request, answer] : prompts) {
