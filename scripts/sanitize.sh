@@ -42,12 +42,14 @@ sanitize() {
 
 # Each kind stops at its first case whose reader is wrong, with its seed. A connection mostly waits, so those have ten processes.
 fuzz() {
-  local rooms="base;config;chat;http;serve" program=build/asan-ubsan-fuzz/tests/fuzz/serve/fuzz_serve kind part pid pids=() seed status=0
+  local rooms="base;config;chat;http;serve" program=build/asan-ubsan-fuzz/tests/fuzz/serve/fuzz_serve kind part pid seed status=0
+  pids=()
   [[ -f build/release/ostro/serve/libostro_serve.a ]] ||
     { echo "error: build/release has no libraries for the other rooms; run scripts/build.sh" >&2; exit 2; }
   PRESET=asan-ubsan FOLDER=asan-ubsan-fuzz OPTIONS="-DOSTRO_LIBRARIES_FROM=$PWD/build/release -DOSTRO_BUILD_ROOMS=$rooms" \
     scripts/build.sh fuzz_serve
   seed="$(python3 tests/suite/seed.py)"
+  trap 'kill "${pids[@]}" 2>/dev/null || true' EXIT  # an interrupt does not reach what runs in the background
   for kind in bodies receipts calls; do
     "$program" --target "$kind" --seed "$seed" --seconds "$1" & pids+=($!)
   done
