@@ -33,7 +33,7 @@ Need = collections.namedtuple("Need", "registers local spilled shared")
 BOUNDS = {
     "admission": Need(48, 0, 0, 512),
     "attention": Need(255, 2048, 512, 1024),
-    "attention/paged": Need(128, 2048, 512, 2304),  # the sliced form's share of shared memory
+    "attention/paged": Need(128, 64, 512, 2304),
     "attention/sliced": Need(128, 2048, 512, 2304),
     "integers": Need(248, 0, 0, 40960),
     "losses": Need(56, 1024, 0, 512),
