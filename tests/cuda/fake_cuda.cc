@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "ostro/gpu/driver/abi.h"
+#include "ostro/gpu/emulated/emulated_device.h"
 #include "tests/cuda/fake_kernels.h"
 
 namespace {
@@ -304,6 +305,20 @@ int cuModuleGetFunction(void** function, void* module, const char* name) {
 int cuFuncSetAttribute(void* function, int attribute, int value) {
   if (attribute != kDynamicSharedBytes || value > 227 << 10) return kInvalidValue;
   static_cast<FakeFunction*>(function)->dynamic_bytes = value;
+  return 0;
+}
+int cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address, const uint64_t* sizes,
+                           const uint64_t* strides, const unsigned* box, const unsigned* steps,
+                           int interleave, int swizzle, int promotion, int fill) {
+  if (type != kTileOfBytes || rank != 2 || strides[0] != sizes[0] || strides[0] % 16 != 0 || box[0] != 128 ||
+      box[1] > 256 || steps[0] != 1 || steps[1] != 1 || interleave != kTileInOrder ||
+      swizzle != kTileSwizzled128 || promotion != kTileThroughL2 || fill != kTileEndsInZeros ||
+      reinterpret_cast<uintptr_t>(map) % 64 != 0)
+    return kInvalidValue;
+  const TileMap made =
+      emulated_tile_map({reinterpret_cast<uint64_t>(address)}, static_cast<int64_t>(sizes[1]),
+                        static_cast<int64_t>(sizes[0]), box[1]);
+  std::memcpy(map, made.bytes.data(), made.bytes.size());
   return 0;
 }
 int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,

@@ -51,7 +51,10 @@ TEST_CASE(
       {cuda::Fast::kTensorRule,
        {"warp_n + j * 8 + lane / 4) * (TILE_ROW / 2) + word",
         "warp_n + j * 8 + lane / 8) * (TILE_ROW / 2) + word"},
-       "fast kernels of tensor cores that sum bf16 by N23 do not run here"}};
+       "fast kernels of tensor cores that sum bf16 by N23 do not run here"},
+      {cuda::Fast::kWarpgroups,
+       {"stage * STAGE_BYTES + half_of_rows * 64 * HALF", "stage * STAGE_BYTES"},
+       "fast kernels of warpgroups do not run here"}};
   for (const Fault& fault : faults) {
     CAPTURE(std::string(fault.named));
     std::string log;

@@ -82,6 +82,7 @@ class PlannedDevice final : public gpu::Device {
   Status launch(gpu::Kernel, const gpu::LaunchShape&, std::span<const std::byte>, std::string_view) override {
     return Status();
   }
+  Result<gpu::TileMap> tile_map(gpu::Address, int64_t, int64_t, int64_t) override { return gpu::TileMap{}; }
   Status copy(gpu::Address, gpu::Address, int64_t) override { return Status(); }
   Status write(gpu::Address, std::span<const std::byte>) override { return Status(); }
   Status read(gpu::Address, std::span<std::byte> to) override {

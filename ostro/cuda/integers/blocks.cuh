@@ -36,6 +36,19 @@ DEVICE void load_outputs(const DotInt8Args& a, i64 m, i64 n, float (&c)[4][4][4]
       }
 }
 
+// Stores outputs n and n + 1 of row m.
+DEVICE void store_two(const DotInt8Args& a, i64 m, i64 n, float x, float y) {
+  if (m >= a.m || n >= a.n) return;
+  if (a.n % 2 != 0) {
+    store_float(a.to, a.to_type, m * a.n + n, x);
+    if (n + 1 < a.n) store_float(a.to, a.to_type, m * a.n + n + 1, y);
+  } else if (a.to_type == TYPE_BF16) {
+    AT(u32, a.to)[(m * a.n + n) / 2] = bits32(round_bf16(x)) >> 16 | (bits32(round_bf16(y)) & 0xffff0000u);
+  } else {
+    AT(Words8, a.to)[(m * a.n + n) / 2] = {{bits32(x), bits32(y)}};
+  }
+}
+
 DEVICE i64 line_at(const Line& line, i64 i) { return line.table == 0 ? i * line.step : AT(const i64, line.table)[i]; }
 
 // The scale of a block, a power of two, and what its numbers are multiplied with; 0: all integers are 0.

@@ -49,19 +49,6 @@ DEVICE void copy_piece(const DotInt8Args& a, const Sources& from, const PieceAt&
   COPY4(scales + THREAD, inside ? from.scale + (u64)p.block * 4 : a.a_scales, inside ? 4 : 0);
 }
 
-// Stores outputs n and n + 1 of row m.
-DEVICE void store_two(const DotInt8Args& a, i64 m, i64 n, float x, float y) {
-  if (m >= a.m || n >= a.n) return;
-  if (a.n % 2 != 0) {
-    store_float(a.to, a.to_type, m * a.n + n, x);
-    if (n + 1 < a.n) store_float(a.to, a.to_type, m * a.n + n + 1, y);
-  } else if (a.to_type == TYPE_BF16) {
-    AT(u32, a.to)[(m * a.n + n) / 2] = bits32(round_bf16(x)) >> 16 | (bits32(round_bf16(y)) & 0xffff0000u);
-  } else {
-    AT(Words8, a.to)[(m * a.n + n) / 2] = {{bits32(x), bits32(y)}};
-  }
-}
-
 BLOCK_KERNEL(dot_int8_staged, DotInt8Args) {
   DYNAMIC_SHARED(Words16, pieces);
   SHARED(float, scales, STAGES * TILE_ROWS);

@@ -1,6 +1,7 @@
 #include "ostro/cuda/steps/fast_routines.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "ostro/base/check.h"
 
@@ -12,6 +13,7 @@ constexpr int64_t kMostTileRows = 65535;  // blocks in the second dimension
 constexpr int64_t kWarpThreads = 32;
 // As in the device text.
 constexpr int64_t kTile = 128, kPiece = 64, kStages = 3;
+constexpr int64_t kWarpgroupPiece = 256, kWarpgroupStages = 3, kTileAlignment = 1024;
 constexpr int64_t kWholeBlock = 256, kTurnedRows = 64, kBlockWarps = 8, kBlocksAtATime = 8;
 
 // The largest of 16, 4 and 1 of which all of these are multiples.
@@ -61,6 +63,29 @@ bool is_whole(const args::QuantizeArgs& a, bool turned) {
          near.step == 1 && (a.key == 0 || (turned ? a.row_draw : a.k_draw).step == 1) &&
          alignment_of(a.from, far.step * bytes, a.q, a.size, a.block) == 16 && a.block <= kWholeBlock &&
          (!turned || a.rows * bytes % 16 == 0) && a.rows * a.blocks < int64_t{1} << 31;
+}
+
+// Whether dot_int8_warpgroups takes it: whole tiles, rows that lie at multiples of 16 bytes, blocks of whole
+// pieces.
+bool is_for_warpgroups(const StepCall& call, const args::DotInt8Args& a) {
+  return call.device().limits().warpgroups && call.kernels.fast(Fast::kWarpgroups) && a.m >= kTile &&
+         a.n >= kTile && a.block % kWarpgroupPiece == 0 && alignment_of(a.a, a.b, a.size, a.to) == 16 &&
+         a.size > 0 && std::max({a.size, a.m, a.n}) < int64_t{1} << 30;
+}
+
+Status run_warpgroups(const StepCall& call, const args::DotInt8Args& a) {
+  args::DotInt8TilesArgs tiles = {};
+  tiles.dot = a;
+  ASSIGN_OR_RETURN(const gpu::TileMap a_map, call.device().tile_map({a.a}, a.m, a.size, kTile));
+  ASSIGN_OR_RETURN(const gpu::TileMap b_map, call.device().tile_map({a.b}, a.n, a.size, kTile));
+  static_assert(sizeof tiles.a_map == sizeof a_map);
+  std::memcpy(&tiles.a_map, &a_map, sizeof a_map);
+  std::memcpy(&tiles.b_map, &b_map, sizeof b_map);
+  const int64_t stage = 2 * kTile * (kWarpgroupPiece + static_cast<int64_t>(sizeof(float))) +
+                        2 * static_cast<int64_t>(sizeof(uint64_t));
+  gpu::LaunchShape shape{.x = (a.m + kTile - 1) / kTile * ((a.n + kTile - 1) / kTile), .threads = 384};
+  shape.shared_bytes = kTileAlignment + kWarpgroupStages * stage;
+  return call.launch("integers/dot_int8_warpgroups.cu", "dot_int8_warpgroups", shape, tiles);
 }
 
 bool has_neighbours(const std::vector<ir::Axis>& axes, const compile::View& view) {
@@ -130,6 +155,7 @@ Status run_dot_int8(const StepCall& call) {
   a.goes_on = call.step.goes_on && call.go_on ? 1 : 0;
   OSTRO_CHECK(a.goes_on == 0 || out.dtype() == ir::DType::f32, "a product that goes on from {}",
               out.shape().str());
+  if (is_for_warpgroups(call, a)) return run_warpgroups(call, a);
   const int64_t tiles_m = (a.m + kTile - 1) / kTile, tiles_n = (a.n + kTile - 1) / kTile;
   if (a.m < kLeastTiledInt8 || a.n < kLeastTiledInt8 || tiles_m > kMostTileRows)
     return call.launch(kDot, "dot_int8", out.count(), a);

@@ -19,12 +19,13 @@
 
 namespace ostro::cuda {
 
-// A family of fast kernels: those of a folder of device text, with the reductions all nests, and those of
-// tensor cores that have the rule of N23.
-enum class Fast { kProducts, kAttention, kIntegers, kReductions, kTensorRule };
-inline constexpr size_t kFamilies = 5;
+// A family of fast kernels: those of a folder of device text, with the reductions all nests, those of
+// tensor cores that have the rule of N23, and those of warpgroups (text/warpgroups.cuh), which go before
+// others.
+enum class Fast { kProducts, kAttention, kIntegers, kReductions, kTensorRule, kWarpgroups };
+inline constexpr size_t kFamilies = 6;
 using FastFamilies = std::array<bool, kFamilies>;  // by Fast: its kernels may run
-inline constexpr FastFamilies kAllFast = {true, true, true, true, true};
+inline constexpr FastFamilies kAllFast = {true, true, true, true, true, true};
 
 class Kernels {
  public:

@@ -190,6 +190,15 @@ struct DotInt8Args {
   i64 goes_on;  // the chains over blocks begin with what is at `to`, f32
 };
 
+// A matrix of bytes as COPY_TILE takes it: gpu::TileMap.
+struct alignas(64) TileMap {
+  u64 words[16];
+};
+struct DotInt8TilesArgs {
+  TileMap a_map, b_map;
+  DotInt8Args dot;
+};
+
 // As ExpertDotArgs, of integers. Rows are counted in rows of a and b: a_row has one for every row of expert,
 // b_row for every column of the result, b_step from one expert to the next.
 struct ExpertDotInt8Args {

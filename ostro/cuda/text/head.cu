@@ -30,11 +30,17 @@ struct OstroBlock {
   void (*barrier)(int line);
   void* (*shared)(const void* key, unsigned long long bytes);
   const unsigned long long* (*exchange)(const unsigned long long* given, int count);
+  void (*pause)(int line);
+  void (*fail)(const char* why);
+  unsigned long long number, events;
+  unsigned char* base;
 };
 extern "C" {
 OstroBlock* ostro_block;
 }
-// `exchange` gives what all 32 threads of the warp gave, `count` numbers each, until the next exchange of the warp.
+// `exchange` gives what all 32 threads of the warp gave, `count` numbers each, until the next exchange of the warp. `pause` lets other
+// threads run; it is a fault when all that are left pause and `events` does not grow. `fail` reports a fault. `number` is another one
+// for every block that runs, `base` the first byte of its shared memory.
 static inline unsigned long long ostro_shuffle(unsigned long long bits, int lane, int own) {
   return ostro_block->exchange(&bits, 1)[lane < 32 ? lane : own];
 }

@@ -18,8 +18,9 @@ namespace {
 
 using runtime::Buffer;
 
-constexpr const char* kFamilyNames[kFamilies] = {"products", "attention", "integer products", "reductions",
-                                                 "tensor cores that sum bf16 by N23"};
+constexpr const char* kFamilyNames[kFamilies] = {
+    "products",  "attention", "integer products", "reductions", "tensor cores that sum bf16 by N23",
+    "warpgroups"};
 constexpr FastFamilies kNoneFast = {};
 constexpr const char* kAllRight = "all right";
 constexpr int64_t kTensorProducts = 256;  // of 16 x 8 steps
@@ -95,8 +96,7 @@ Result<FastFamilies> try_fast_kernels(gpu::Device& device) {
 }
 
 Result<FastFamilies> try_fast_kernels(gpu::Device& device, const std::vector<TrialProgram>& programs) {
-  const auto fast = make_device_engine(device), narrow = make_device_engine(device, {.width = 1}),
-             plain = make_device_engine(device, {.fast = kNoneFast});
+  const auto plain = make_device_engine(device, {.fast = kNoneFast});
   FastFamilies allowed = kAllFast;
   constexpr auto kRule = static_cast<size_t>(Fast::kTensorRule);
   if (device.limits().tensor_rule) {
@@ -109,11 +109,16 @@ Result<FastFamilies> try_fast_kernels(gpu::Device& device, const std::vector<Tri
   }
   for (const auto& [family, program, is_narrow] : programs) {
     const auto number = static_cast<size_t>(family);
-    if (!allowed[number] || (family == Fast::kTensorRule && !device.limits().tensor_rule)) continue;
+    if (!allowed[number] || (family == Fast::kTensorRule && !device.limits().tensor_rule) ||
+        (family == Fast::kWarpgroups && !device.limits().warpgroups))
+      continue;
     std::vector<Buffer> inputs;
     for (const ir::ValueId v : program.body.params)
       inputs.push_back(drawn(program.body.shape(v), inputs.size()));
-    const auto with_fast = results_of(is_narrow ? *narrow : *fast, program, inputs);
+    FastFamilies alone = kNoneFast;
+    alone[number] = true;
+    const auto fast = make_device_engine(device, {.fast = alone, .width = is_narrow ? 1 : 0});
+    const auto with_fast = results_of(*fast, program, inputs);
     // A kernel that could not be launched leaves the device as it was; one that failed ends it.
     if (!with_fast.ok() && !device.synchronise().ok())
       return with_fast.error().with_context(

@@ -117,30 +117,40 @@ void add_attention(Programs& out) {
     }
 }
 
-// Operands whose contracted axis lies last, and first.
+// A product of integers with what it is made of; `last`: the contracted axis lies last in both operands, else
+// first.
+void add_integer_product(Programs& out, Fast family, const char* name, DType d, bool last, const Axis& m,
+                         const Axis& n, const Axis& k) {
+  const auto shape = [&](const Axis& row) {
+    return Shape{d, last ? std::vector<Axis>{row, k} : std::vector<Axis>{k, row}};
+  };
+  out.add(family, fmt::format("{} {}, k {}", name, ir::dtype_name(d), last ? "last" : "first"),
+          {shape(m), shape(n), {DType::u32, {{"word", 2}}}}, [=](Builder& b, const Values& in) {
+            Attrs attrs{{"over", Names{"k"}}, {"block", int64_t{256}}, {"groups", std::string("blocks")}};
+            Attrs nearest = attrs, dithered = attrs;
+            nearest.set("rounding", std::string("nearest"));
+            dithered.set("rounding", std::string("dithered"));
+            dithered.set("global_sizes", last ? Ints{m.size, k.size} : Ints{k.size, m.size});
+            const ValueId zero = b.i64_scalar(0);
+            const Values q = b.add_n(OpKind::quantize, {in[0], in[2], zero, zero}, dithered),
+                         r = b.add_n(OpKind::quantize, {in[1]}, nearest);
+            attrs.set("dtype", std::string(ir::dtype_name(d)));
+            return Values{b.add(OpKind::dot_int8, {q[0], q[1], r[0], r[1]}, attrs), q[0], q[1], r[0], r[1]};
+          });
+}
+
 void add_integers(Programs& out) {
   for (const DType d : {DType::f32, DType::bf16})
-    for (const bool last : {true, false}) {
-      const Axis m{"m", 72}, n{"n", last ? 136 : 48}, k{"k", last ? 608 : 544};
-      const auto shape = [&](const Axis& row) {
-        return Shape{d, last ? std::vector<Axis>{row, k} : std::vector<Axis>{k, row}};
-      };
-      out.add(Fast::kIntegers,
-              fmt::format("integer products {}, k {}", ir::dtype_name(d), last ? "last" : "first"),
-              {shape(m), shape(n), {DType::u32, {{"word", 2}}}}, [=](Builder& b, const Values& in) {
-                Attrs attrs{{"over", Names{"k"}}, {"block", int64_t{256}}, {"groups", std::string("blocks")}};
-                Attrs nearest = attrs, dithered = attrs;
-                nearest.set("rounding", std::string("nearest"));
-                dithered.set("rounding", std::string("dithered"));
-                dithered.set("global_sizes", last ? Ints{m.size, k.size} : Ints{k.size, m.size});
-                const ValueId zero = b.i64_scalar(0);
-                const Values q = b.add_n(OpKind::quantize, {in[0], in[2], zero, zero}, dithered),
-                             r = b.add_n(OpKind::quantize, {in[1]}, nearest);
-                attrs.set("dtype", std::string(ir::dtype_name(d)));
-                return Values{b.add(OpKind::dot_int8, {q[0], q[1], r[0], r[1]}, attrs), q[0], q[1], r[0],
-                              r[1]};
-              });
-    }
+    for (const bool last : {true, false})
+      add_integer_product(out, Fast::kIntegers, "integer products", d, last, {"m", 72},
+                          {"n", last ? 136 : 48}, {"k", last ? 608 : 544});
+}
+
+// Tiles that end behind the last row and column, and more pieces of k than lie in shared memory at a time.
+void add_warpgroups(Programs& out) {
+  for (const DType d : {DType::f32, DType::bf16})
+    add_integer_product(out, Fast::kWarpgroups, "integer products of warpgroups", d, true, {"m", 130},
+                        {"n", 136}, {"k", 1056});
 }
 
 void add_reductions(Programs& out) {
@@ -188,6 +198,7 @@ std::vector<TrialProgram> trial_programs() {
   add_tensor_rule(out);
   add_attention(out);
   add_integers(out);
+  add_warpgroups(out);
   add_reductions(out);
   return std::move(out.list);
 }

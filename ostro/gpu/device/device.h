@@ -6,6 +6,7 @@
 // begun earlier come from a later call, and name the place that the failing call was given.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,12 @@ struct DeviceLimits {
   int64_t memory_bytes = 0;        // all memory, free or not
   int64_t block_shared_bytes = 0;  // the most shared memory of a block, static and dynamic together
   bool tensor_rule = false;        // its tensor cores sum products of bf16 as numerics.md, N23, says
+  bool warpgroups = false;         // it has the words of cuda/text/warpgroups.cuh, and maps of tiles
+};
+
+// A matrix in device memory as kernels copy it tile by tile (COPY_TILE), in the words of the device.
+struct TileMap {
+  std::array<std::byte, 128> bytes = {};
 };
 
 // The shape of a launch: x * y * z blocks, each of `threads` threads in one dimension (a multiple of 32, at
@@ -85,6 +92,10 @@ class Device {
   // 4,096 bytes. `place` says for errors which op this is ("leaf 12.0.3: layers/mlp dot"); it is copied.
   virtual Status launch(Kernel kernel, const LaunchShape& shape, std::span<const std::byte> argument,
                         std::string_view place) = 0;
+  // The map of `rows` rows of `row_bytes` bytes, the first at `at`, for tiles of `tile_rows` rows (at most
+  // 256) of 128 bytes. `at` and row_bytes are multiples of 16. Error: kUnsupported where limits().warpgroups
+  // is false.
+  virtual Result<TileMap> tile_map(Address at, int64_t rows, int64_t row_bytes, int64_t tile_rows) = 0;
   // Copies between two places of this device, which do not overlap.
   virtual Status copy(Address to, Address from, int64_t bytes) = 0;
   // Copies from the host to the device and back, like the functions of Memory, for places inside a block.

@@ -12,39 +12,42 @@
 namespace ostro::gpu {
 
 // SLOT(member, symbol, parameters): each returns an int, CUDA_SUCCESS or another value of CUresult.
-#define OSTRO_CUDA_SLOTS(SLOT)                                                                      \
-  SLOT(init, cuInit, (unsigned flags))                                                              \
-  SLOT(driver_version, cuDriverGetVersion, (int* version))                                          \
-  SLOT(error_name, cuGetErrorName, (int error, const char** text))                                  \
-  SLOT(error_text, cuGetErrorString, (int error, const char** text))                                \
-  SLOT(device_count, cuDeviceGetCount, (int* count))                                                \
-  SLOT(device, cuDeviceGet, (int* device, int ordinal))                                             \
-  SLOT(device_name, cuDeviceGetName, (char* name, int bytes, int device))                           \
-  SLOT(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, int device))             \
-  SLOT(device_memory, cuDeviceTotalMem_v2, (size_t* bytes, int device))                             \
-  SLOT(retain_context, cuDevicePrimaryCtxRetain, (void** context, int device))                      \
-  SLOT(release_context, cuDevicePrimaryCtxRelease_v2, (int device))                                 \
-  SLOT(set_context, cuCtxSetCurrent, (void* context))                                               \
-  SLOT(memory_info, cuMemGetInfo_v2, (size_t* free, size_t* total))                                 \
-  SLOT(allocate, cuMemAlloc_v2, (uint64_t* address, size_t bytes))                                  \
-  SLOT(free, cuMemFree_v2, (uint64_t address))                                                      \
-  SLOT(allocate_pinned, cuMemHostAlloc, (void** address, size_t bytes, unsigned flags))             \
-  SLOT(copy_in, cuMemcpyHtoDAsync_v2, (uint64_t to, const void* from, size_t bytes, void* stream))  \
-  SLOT(copy_out, cuMemcpyDtoHAsync_v2, (void* to, uint64_t from, size_t bytes, void* stream))       \
-  SLOT(copy_inside, cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t bytes, void* stream)) \
-  SLOT(create_stream, cuStreamCreate, (void** stream, unsigned flags))                              \
-  SLOT(wait_stream, cuStreamSynchronize, (void* stream))                                            \
-  SLOT(stream_waits, cuStreamWaitEvent, (void* stream, void* event, unsigned flags))                \
-  SLOT(create_event, cuEventCreate, (void** event, unsigned flags))                                 \
-  SLOT(record_event, cuEventRecord, (void* event, void* stream))                                    \
-  SLOT(wait_event, cuEventSynchronize, (void* event))                                               \
-  SLOT(destroy_event, cuEventDestroy_v2, (void* event))                                             \
-  SLOT(load_module, cuModuleLoadData, (void** module, const void* image))                           \
-  SLOT(module_function, cuModuleGetFunction, (void** function, void* module, const char* name))     \
-  SLOT(set_function_attribute, cuFuncSetAttribute, (void* function, int attribute, int value))      \
-  SLOT(launch, cuLaunchKernel,                                                                      \
-       (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
-        unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** parameters, \
+#define OSTRO_CUDA_SLOTS(SLOT)                                                                             \
+  SLOT(init, cuInit, (unsigned flags))                                                                     \
+  SLOT(driver_version, cuDriverGetVersion, (int* version))                                                 \
+  SLOT(error_name, cuGetErrorName, (int error, const char** text))                                         \
+  SLOT(error_text, cuGetErrorString, (int error, const char** text))                                       \
+  SLOT(device_count, cuDeviceGetCount, (int* count))                                                       \
+  SLOT(device, cuDeviceGet, (int* device, int ordinal))                                                    \
+  SLOT(device_name, cuDeviceGetName, (char* name, int bytes, int device))                                  \
+  SLOT(device_attribute, cuDeviceGetAttribute, (int* value, int attribute, int device))                    \
+  SLOT(device_memory, cuDeviceTotalMem_v2, (size_t* bytes, int device))                                    \
+  SLOT(retain_context, cuDevicePrimaryCtxRetain, (void** context, int device))                             \
+  SLOT(release_context, cuDevicePrimaryCtxRelease_v2, (int device))                                        \
+  SLOT(set_context, cuCtxSetCurrent, (void* context))                                                      \
+  SLOT(memory_info, cuMemGetInfo_v2, (size_t* free, size_t* total))                                        \
+  SLOT(allocate, cuMemAlloc_v2, (uint64_t* address, size_t bytes))                                         \
+  SLOT(free, cuMemFree_v2, (uint64_t address))                                                             \
+  SLOT(allocate_pinned, cuMemHostAlloc, (void** address, size_t bytes, unsigned flags))                    \
+  SLOT(copy_in, cuMemcpyHtoDAsync_v2, (uint64_t to, const void* from, size_t bytes, void* stream))         \
+  SLOT(copy_out, cuMemcpyDtoHAsync_v2, (void* to, uint64_t from, size_t bytes, void* stream))              \
+  SLOT(copy_inside, cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t bytes, void* stream))        \
+  SLOT(create_stream, cuStreamCreate, (void** stream, unsigned flags))                                     \
+  SLOT(wait_stream, cuStreamSynchronize, (void* stream))                                                   \
+  SLOT(stream_waits, cuStreamWaitEvent, (void* stream, void* event, unsigned flags))                       \
+  SLOT(create_event, cuEventCreate, (void** event, unsigned flags))                                        \
+  SLOT(record_event, cuEventRecord, (void* event, void* stream))                                           \
+  SLOT(wait_event, cuEventSynchronize, (void* event))                                                      \
+  SLOT(destroy_event, cuEventDestroy_v2, (void* event))                                                    \
+  SLOT(load_module, cuModuleLoadData, (void** module, const void* image))                                  \
+  SLOT(module_function, cuModuleGetFunction, (void** function, void* module, const char* name))            \
+  SLOT(set_function_attribute, cuFuncSetAttribute, (void* function, int attribute, int value))             \
+  SLOT(encode_tiles, cuTensorMapEncodeTiled,                                                               \
+       (void* map, int type, unsigned rank, void* address, const uint64_t* sizes, const uint64_t* strides, \
+        const unsigned* box, const unsigned* steps, int interleave, int swizzle, int promotion, int fill)) \
+  SLOT(launch, cuLaunchKernel,                                                                             \
+       (void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,               \
+        unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** parameters,        \
         void** extra))
 
 // NVRTC: each returns an int, NVRTC_SUCCESS or another value of nvrtcResult.
@@ -104,6 +107,11 @@ struct NvrtcSlots {
   VALUE(kDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)     \
   VALUE(kOwnStream, CU_STREAM_NON_BLOCKING, 1)                                       \
   VALUE(kEventWithoutTime, CU_EVENT_DISABLE_TIMING, 2)                               \
+  VALUE(kTileOfBytes, CU_TENSOR_MAP_DATA_TYPE_UINT8, 0)                              \
+  VALUE(kTileInOrder, CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                              \
+  VALUE(kTileSwizzled128, CU_TENSOR_MAP_SWIZZLE_128B, 3)                             \
+  VALUE(kTileThroughL2, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 3)                       \
+  VALUE(kTileEndsInZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)                      \
   VALUE(kCompilationFailed, NVRTC_ERROR_COMPILATION, 6)
 
 #define OSTRO_CUDA_CONSTANT(name, theirs, number) inline constexpr int name = number;

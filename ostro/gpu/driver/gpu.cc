@@ -15,8 +15,9 @@
 namespace ostro::gpu {
 namespace {
 
-// Whose tensor cores were measured to have the rule of N23.
-constexpr int kTensorRuleCapability = 90;
+// Hopper, whose tensor cores were measured to have the rule of N23, and which alone has wgmma.
+constexpr int kHopper = 90;
+constexpr unsigned kTileBytes = 128;  // of a row
 
 struct GpuKernel {
   void* function = nullptr;
@@ -89,7 +90,8 @@ class Gpu final : public Device {
                .multiprocessors = facts.multiprocessors,
                .memory_bytes = facts.memory_bytes,
                .block_shared_bytes = facts.block_shared_bytes,
-               .tensor_rule = facts.compute_capability == kTensorRuleCapability};
+               .tensor_rule = facts.compute_capability == kHopper,
+               .warpgroups = facts.compute_capability == kHopper};
     options_ = Nvrtc::options(Nvrtc::architecture(facts.compute_capability));
   }
 
@@ -141,6 +143,19 @@ class Gpu final : public Device {
     return result == 0 ? Status() : queue_->check(result, "launch of " + ours.name, place);
   }
 
+  Result<TileMap> tile_map(Address at, int64_t rows, int64_t row_bytes, int64_t tile_rows) override {
+    if (!limits_.warpgroups) return unsupported(fmt::format("{} copies no tiles", limits_.name));
+    const uint64_t sizes[] = {static_cast<uint64_t>(row_bytes), static_cast<uint64_t>(rows)},
+                   strides[] = {sizes[0]};
+    const unsigned box[] = {kTileBytes, static_cast<unsigned>(tile_rows)}, steps[] = {1, 1};
+    alignas(64) TileMap map;
+    RETURN_IF_ERROR(queue_->check(
+        queue_->cuda().encode_tiles(map.bytes.data(), kTileOfBytes, 2, reinterpret_cast<void*>(at.at), sizes,
+                                    strides, box, steps, kTileInOrder, kTileSwizzled128, kTileThroughL2,
+                                    kTileEndsInZeros),
+        "describing tiles"));
+    return map;
+  }
   Status copy(Address to, Address from, int64_t bytes) override {
     if (bytes == 0) return Status();
     RETURN_IF_ERROR(queue_->enter());

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t kSharedBytes = 227 << 10, kStaticSharedBytes = 48 << 10, kArgumentBytes = 4096;
 constexpr int kSharedPoison = 0xb5;
+constexpr int64_t kTileAlignment = 1024;
 
 struct EmulatedKernel {
   std::string name;
@@ -67,12 +68,18 @@ class EmulatedDevice final : public Device {
                .multiprocessors = 4,
                .memory_bytes = options_.memory_bytes,
                .block_shared_bytes = kSharedBytes,
-               .tensor_rule = true};
+               .tensor_rule = true,
+               .warpgroups = true};
     block_.barrier = [](int line) { running_->barrier(line); };
     block_.shared = [](const void* key, unsigned long long bytes) { return running_->shared(key, bytes); };
     block_.exchange = [](const unsigned long long* given, int count) {
       return running_->exchange(given, count);
     };
+    block_.pause = [](int line) { running_->pause(line); };
+    block_.fail = [](const char* why) {
+      if (running_->error_.empty()) running_->error_ = why;
+    };
+    block_.base = reinterpret_cast<unsigned char*>(shared_);
   }
 
   const DeviceLimits& limits() const override { return limits_; }
@@ -120,7 +127,7 @@ class EmulatedDevice final : public Device {
     *k.block = &block_;
     block_.threads = static_cast<unsigned>(shape.threads);
     // A copy, behind which lies poison.
-    alignas(16) std::byte copy[kArgumentBytes];
+    alignas(64) std::byte copy[kArgumentBytes];
     std::memset(copy, kSharedPoison, sizeof(copy));
     std::memcpy(copy, argument.data(), argument.size());
     const bool backwards = fibres_.next() % 2 == 0;
@@ -137,6 +144,9 @@ class EmulatedDevice final : public Device {
     return Status();
   }
 
+  Result<TileMap> tile_map(Address at, int64_t rows, int64_t row_bytes, int64_t tile_rows) override {
+    return emulated_tile_map(at, rows, row_bytes, tile_rows);
+  }
   Status copy(Address to, Address from, int64_t bytes) override {
     const std::lock_guard lock(mutex_);
     if (bytes == 0) return Status();
@@ -176,6 +186,7 @@ class EmulatedDevice final : public Device {
     const int64_t dirty = std::max(shared_used_, shape.shared_bytes) + 64;
     std::memset(shared_, kSharedPoison, static_cast<size_t>(std::min<int64_t>(dirty, sizeof(shared_))));
     block_.dynamic = shared_;
+    ++block_.number;
     shared_used_ = (shape.shared_bytes + 15) / 16 * 16;
     static_used_ = 0;
     arrays_.clear();
@@ -194,6 +205,13 @@ class EmulatedDevice final : public Device {
       return;
     }
     fibres_.barrier(line);
+  }
+  void pause(int line) {
+    if (waits_) {
+      fibres_.pause(line);
+    } else if (error_.empty()) {
+      error_ = fmt::format("line {} of a KERNEL waits; it must be a BLOCK_KERNEL", line);
+    }
   }
   const unsigned long long* exchange(const unsigned long long* given, int count) {
     if (waits_) return fibres_.exchange(given, count);
@@ -230,7 +248,7 @@ class EmulatedDevice final : public Device {
   std::map<std::string, std::shared_ptr<const Code>> loaded_;
   Fibres fibres_;
   OstroBlock block_;
-  alignas(16) std::byte shared_[kSharedBytes + 64];
+  alignas(kTileAlignment) std::byte shared_[kSharedBytes + 64];
   int64_t shared_used_ = kSharedBytes, static_used_ = 0;
   std::vector<std::pair<const void*, void*>> arrays_;
   bool waits_ = false;
@@ -245,6 +263,17 @@ thread_local EmulatedDevice* EmulatedDevice::running_ = nullptr;
 Result<Device*> emulated_device(const EmulationOptions& options) {
   ASSIGN_OR_RETURN(HostCompiler compiler, HostCompiler::find());
   return static_cast<Device*>(new EmulatedDevice(options, std::move(compiler)));
+}
+
+TileMap emulated_tile_map(Address at, int64_t rows, int64_t row_bytes, int64_t tile_rows) {
+  OSTRO_CHECK(at.at % 16 == 0 && row_bytes % 16 == 0 && rows > 0 && row_bytes > 0 && tile_rows > 0 &&
+                  tile_rows <= 256,
+              "a map of tiles of {} rows of {} rows of {} bytes", tile_rows, rows, row_bytes);
+  const uint64_t words[] = {at.at, static_cast<uint64_t>(row_bytes), static_cast<uint64_t>(rows),
+                            static_cast<uint64_t>(tile_rows)};
+  TileMap out;
+  std::memcpy(out.bytes.data(), words, sizeof words);
+  return out;
 }
 
 int64_t changes_made(const Device& device) {

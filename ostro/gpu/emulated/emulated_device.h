@@ -29,6 +29,9 @@ struct EmulationOptions {
 // Error: no C++ compiler runs; the message says which were tried.
 Result<Device*> emulated_device(const EmulationOptions& options = {});
 
+// Device::tile_map of an emulated device, whose words cuda/text/warpgroups.cuh reads.
+TileMap emulated_tile_map(Address at, int64_t rows, int64_t row_bytes, int64_t tile_rows);
+
 // The number of changes of the options that were made in texts so far, by which a test sees that it broke
 // something.
 int64_t changes_made(const Device& device);

@@ -73,6 +73,11 @@ void Fibres::barrier(int line) {
   wait(State::kAtBarrier);
 }
 
+void Fibres::pause(int line) {
+  fibres_[running_].line = line;
+  wait(State::kPaused);
+}
+
 const unsigned long long* Fibres::exchange(const unsigned long long* given, int count) {
   OSTRO_CHECK(count <= kMostGiven, "{} numbers are exchanged; the most is {}", count, +kMostGiven);
   Fibre& f = fibres_[running_];
@@ -87,6 +92,7 @@ std::string Fibres::where(size_t thread) const {
   switch (f.state) {
     case State::kDone: return fmt::format("thread {} has ended", thread);
     case State::kAtBarrier: return fmt::format("thread {} waits at the barrier of line {}", thread, f.line);
+    case State::kPaused: return fmt::format("thread {} waits for arrivals in line {}", thread, f.line);
     default: return fmt::format("thread {} waits for its warp with {} numbers", thread, f.count);
   }
 }
@@ -107,6 +113,11 @@ std::string Fibres::release() {
     for (size_t i = warp; i < warp + kWarp; ++i) fibres_[i].state = State::kReady;
     any = true;
   }
+  if (block_->events != seen_events_) {
+    seen_events_ = block_->events;
+    for (size_t i = 0; i < n; ++i)
+      if (fibres_[i].state == State::kPaused) fibres_[i].state = State::kReady, any = true;
+  }
   if (any) return "";
   for (size_t i = 0; i < n; ++i)
     if (fibres_[i].state != State::kAtBarrier || fibres_[i].line != fibres_[0].line)
@@ -118,6 +129,7 @@ std::string Fibres::release() {
 std::string Fibres::run(OstroBlock& block, const std::function<void()>& body) {
   block_ = &block;
   body_ = &body;
+  block.events = seen_events_ = 0;
   const size_t n = block.threads;
   while (fibres_.size() < n) {
     void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,

@@ -19,6 +19,10 @@ struct OstroBlock {
   void (*barrier)(int line) = nullptr;
   void* (*shared)(const void* key, unsigned long long bytes) = nullptr;
   const unsigned long long* (*exchange)(const unsigned long long* given, int count) = nullptr;
+  void (*pause)(int line) = nullptr;
+  void (*fail)(const char* why) = nullptr;
+  unsigned long long number = 0, events = 0;
+  unsigned char* base = nullptr;
 };
 
 class Fibres {
@@ -37,11 +41,14 @@ class Fibres {
   // thread, until the next exchange of this warp.
   const unsigned long long* exchange(const unsigned long long* given, int count);
   static constexpr int kMostGiven = 6;
+  // Lets other threads run, until they all wait or pause. It is a fault when none can go on and block.events
+  // has not grown since they paused before.
+  void pause(int line);
 
   uint64_t next();  // a random number
 
  private:
-  enum class State { kReady, kAtBarrier, kAtExchange, kDone };
+  enum class State { kReady, kAtBarrier, kAtExchange, kPaused, kDone };
   struct Fibre {
     std::byte* stack = nullptr;
     void* pointer = nullptr;  // of its stack, while it does not run
@@ -62,6 +69,7 @@ class Fibres {
   const std::function<void()>* body_ = nullptr;
   size_t running_ = 0;
   uint64_t drawn_;
+  unsigned long long seen_events_ = 0;  // when paused threads went on last
 };
 
 }  // namespace ostro::gpu
