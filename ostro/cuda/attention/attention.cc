@@ -153,38 +153,102 @@ Status launch_tiles(const StepCall& call, const TiledKernel& kernel, int64_t wid
 
 bool of_integers(const StepCall& call) { return call.attrs().i64("int8_slices", 0) != 0; }
 
-// Cuts the rows of an operand with query heads, or with those of keys, into slices.
-Result<args::SlicedPlace> sliced_rows(const StepCall& call, Places& places, const args::AttentionPlace& x,
-                                      bool of_queries, const args::AttentionArgs& a) {
-  args::AttentionSlicesArgs s = {};
-  s.x = x;
-  s.heads = of_queries ? a.kv_heads * a.group : a.kv_heads;
-  s.rows = of_queries ? a.pos : a.key_pos;
-  s.head_step = of_queries ? 1 : a.group;
-  s.head_dim = a.head_dim;
-  const int64_t count = a.batch * s.heads * s.rows;
-  ASSIGN_OR_RETURN(s.to.integers, call.scratch(places.next(), std::max<int64_t>(4, count * 2 * a.head_dim)));
-  ASSIGN_OR_RETURN(s.to.scales, call.scratch(places.next(), std::max<int64_t>(4, count * 4)));
-  if (count > 0)
-    RETURN_IF_ERROR(call.launch(kSliced, "attention_slices",
-                                gpu::LaunchShape{.x = s.rows, .y = s.heads, .z = a.batch, .threads = 128},
-                                s));
-  return s.to;
-}
+// Products of integers (N21): by tiles on tensor cores where a block has the shared memory for it, else one
+// block a row.
+class SlicedAttention {
+ public:
+  SlicedAttention(const StepCall& call, Places& places, args::AttentionArgs& a)
+      : call_(call), places_(places), a_(a), wide_(a.head_dim <= 64 ? 64 : 128) {
+    tiled_ = call.kernels.fast(Fast::kAttention) && a.head_dim <= wide_ && a.pos >= kLeastQueries && a.visible.at == 0 &&
+             std::max(a.pos, a.key_pos) <= kMostPositions &&
+             std::max(forward_bytes(), backward_bytes()) <= call.device().limits().block_shared_bytes;
+    a_.wide = tiled_ ? wide_ : a.head_dim;
+  }
 
-Status slice_operands(const StepCall& call, Places& places, args::AttentionArgs& a) {
-  ASSIGN_OR_RETURN(a.sliced_q, sliced_rows(call, places, a.q, true, a));
-  ASSIGN_OR_RETURN(a.sliced_k, sliced_rows(call, places, a.k, false, a));
-  ASSIGN_OR_RETURN(a.sliced_v, sliced_rows(call, places, a.v, false, a));
-  return Status();
-}
+  Status forward() {
+    RETURN_IF_ERROR(slice(a_.q, kQueries, kRows, a_.sliced_q));
+    RETURN_IF_ERROR(slice(a_.k, kKeys, kRows, a_.sliced_k));
+    RETURN_IF_ERROR(slice(a_.v, kKeys, kTurned, a_.sliced_v));
+    return launch("attention_sliced", heads(), a_.pos, forward_bytes());
+  }
+  Status backward() {
+    RETURN_IF_ERROR(slice(a_.q, kQueries, kRows | kTurned, a_.sliced_q));
+    RETURN_IF_ERROR(slice(a_.k, kKeys, kRows | kTurned, a_.sliced_k));
+    RETURN_IF_ERROR(slice(a_.v, kKeys, kRows, a_.sliced_v));
+    RETURN_IF_ERROR(slice(a_.dout, kQueries, kRows | kTurned, a_.sliced_do));
+    RETURN_IF_ERROR(launch("attention_dq_sliced", heads(), a_.pos, backward_bytes()));
+    // Sums over queries in leaves are made by rows.
+    if (!tiled_ || a_.leaves > 1) return launch_row("attention_dkv_sliced", a_.kv_heads, a_.key_pos);
+    RETURN_IF_ERROR(launch("attention_dk_sliced", a_.kv_heads, a_.key_pos, backward_bytes()));
+    return launch("attention_dv_sliced", a_.kv_heads, a_.key_pos, backward_bytes());
+  }
 
-// Products of integers (N21): one block a row, whatever the sizes.
-Status launch_sliced(const StepCall& call, const char* kernel, int64_t heads, int64_t rows,
-                     const args::AttentionArgs& a) {
-  return call.launch(kSliced, kernel, gpu::LaunchShape{.x = rows, .y = heads, .z = a.batch, .threads = 128},
-                     a);
-}
+ private:
+  static constexpr int kRows = 1, kTurned = 2;
+  static constexpr bool kQueries = true, kKeys = false;
+  // As in the device text.
+  static constexpr int64_t kTileRows = 64, kColumns = 128, kTurnedRow = 2 * kColumns + 16;
+
+  int64_t heads() const { return a_.kv_heads * a_.group; }
+  int64_t row_bytes() const { return 2 * wide_ + 16; }
+  int64_t forward_bytes() const {
+    return (kTileRows + kColumns) * row_bytes() + wide_ * kTurnedRow +
+           4 * (kTileRows * (kColumns + 1) + 2 * kColumns + kTileRows);
+  }
+  int64_t backward_bytes() const {
+    constexpr int64_t kOfQuery = 16 + 5 * 4;  // SlicedQueries, for each
+    return 2 * (kTileRows + kColumns) * row_bytes() + wide_ * kTurnedRow + kColumns * kOfQuery;
+  }
+
+  // Cuts the rows of an operand, with query heads or with those of keys, into the forms that are wanted.
+  Status slice(const args::AttentionPlace& x, bool of_queries, int forms, args::SlicedPlace& to) {
+    args::AttentionSlicesArgs s = {};
+    s.x = x;
+    s.heads = of_queries ? heads() : a_.kv_heads;
+    s.rows = of_queries ? a_.pos : a_.key_pos;
+    s.head_step = of_queries ? 1 : a_.group;
+    s.head_dim = a_.head_dim;
+    s.wide = a_.wide;
+    s.blocks = (s.rows + kColumns - 1) / kColumns + (of_queries ? 1 : 0);
+    if (of_queries) s.origin = a_.origin;
+    const int64_t count = a_.batch * s.heads * s.rows, turned = a_.batch * s.heads * s.blocks * kColumns;
+    if (!tiled_ || (forms & kRows) != 0) {
+      ASSIGN_OR_RETURN(s.to.integers, call_.scratch(places_.next(), std::max<int64_t>(4, count * 2 * a_.wide)));
+    }
+    if (tiled_ && (forms & kTurned) != 0) {
+      ASSIGN_OR_RETURN(s.to.turned, call_.scratch(places_.next(), std::max<int64_t>(4, turned * 2 * a_.wide)));
+    }
+    ASSIGN_OR_RETURN(s.to.scales, call_.scratch(places_.next(), std::max<int64_t>(4, count * 4)));
+    to = s.to;
+    if (count == 0) return Status();
+    if (!tiled_)
+      return call_.launch(kSliced, "attention_slices",
+                          gpu::LaunchShape{.x = s.rows, .y = s.heads, .z = a_.batch, .threads = 128}, s);
+    return call_.launch("attention/sliced_turned.cu", "attention_slices_turned",
+                        gpu::LaunchShape{.x = s.blocks, .y = s.heads, .z = a_.batch, .threads = 256}, s);
+  }
+  Status launch_row(const char* kernel, int64_t heads, int64_t rows) {
+    return call_.launch(kSliced, kernel,
+                        gpu::LaunchShape{.x = rows, .y = heads, .z = a_.batch, .threads = 128}, a_);
+  }
+  Status launch(const char* kernel, int64_t heads, int64_t rows, int64_t bytes) {
+    if (!tiled_) return launch_row(kernel, heads, rows);
+    return call_.launch(fmt::format("attention/sliced_tiles_{}.cu", wide_).c_str(),
+                        fmt::format("{}_{}", kernel, wide_).c_str(),
+                        gpu::LaunchShape{.x = heads,
+                                         .y = (rows + kTileRows - 1) / kTileRows,
+                                         .z = a_.batch,
+                                         .threads = 128,
+                                         .shared_bytes = bytes},
+                        a_);
+  }
+
+  const StepCall& call_;
+  Places& places_;
+  args::AttentionArgs& a_;
+  const int64_t wide_;
+  bool tiled_ = false;
+};
 
 }  // namespace
 
@@ -201,10 +265,7 @@ Status run_attention(const StepCall& call) {
   ASSIGN_OR_RETURN(a.r, places.of(call.out[2], axes.query, ""));
   RETURN_IF_ERROR(set_common(call, axes, places, 3, a));
   const int64_t heads = a.kv_heads * a.group;
-  if (of_integers(call)) {
-    RETURN_IF_ERROR(slice_operands(call, places, a));
-    return launch_sliced(call, "attention_sliced", heads, a.pos, a);
-  }
+  if (of_integers(call)) return SlicedAttention(call, places, a).forward();
   const TileShapes* tiles = tiles_for(call, a, axes.head_dim);
   if (tiles == nullptr) return launch_rows(call, "attention", heads, a.pos, a);
   return launch_tiles(call, {"forward", "attention", tiles->forward, tiles->forward.forward_bytes()},
@@ -233,10 +294,7 @@ Status run_attention_grad(const StepCall& call) {
                               gpu::LaunchShape{.x = a.pos, .y = heads, .z = a.batch, .threads = 64}, a));
   const TileShapes* tiles = of_integers(call) ? nullptr : tiles_for(call, a, axes.head_dim);
   if (of_integers(call)) {
-    RETURN_IF_ERROR(slice_operands(call, places, a));
-    ASSIGN_OR_RETURN(a.sliced_do, sliced_rows(call, places, a.dout, true, a));
-    RETURN_IF_ERROR(launch_sliced(call, "attention_dq_sliced", heads, a.pos, a));
-    RETURN_IF_ERROR(launch_sliced(call, "attention_dkv_sliced", a.kv_heads, a.key_pos, a));
+    RETURN_IF_ERROR(SlicedAttention(call, places, a).backward());
   } else {
     if (tiles == nullptr)
       RETURN_IF_ERROR(launch_rows(call, "attention_dq", heads, a.pos, a));

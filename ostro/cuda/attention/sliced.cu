@@ -15,13 +15,13 @@ BLOCK_KERNEL(attention_slices, AttentionSlicesArgs) {
   if (THREAD == 0) AT(float, a.to.scales)[row] = cut.scale;
   for (i64 d = THREAD; d < a.head_dim; d += PIECE) {
     const Slices s = slices_of(attention_element(a.x, at, d), cut);
-    AT(i8, a.to.integers)[2 * row * a.head_dim + d] = (i8)s.high;
-    AT(i8, a.to.integers)[(2 * row + 1) * a.head_dim + d] = (i8)s.low;
+    AT(i8, a.to.integers)[2 * row * a.wide + d] = (i8)s.high;
+    AT(i8, a.to.integers)[(2 * row + 1) * a.wide + d] = (i8)s.low;
   }
 }
 
 DEVICE const i8* integers_of(const AttentionArgs& a, const SlicedPlace& x, i64 row) {
-  return AT(const i8, x.integers) + 2 * row * a.head_dim;
+  return AT(const i8, x.integers) + 2 * row * a.wide;
 }
 DEVICE i64 query_row(const AttentionArgs& a, i64 b, i64 h, i64 i) { return (b * a.kv_heads * a.group + h) * a.pos + i; }
 DEVICE i64 key_row(const AttentionArgs& a, i64 b, i64 h, i64 j) { return (b * a.kv_heads + h / a.group) * a.key_pos + j; }
@@ -31,7 +31,7 @@ DEVICE float sliced_product(const AttentionArgs& a, const SlicedPlace& x, i64 x_
   const i8 *p = integers_of(a, x, x_row), *q = integers_of(a, y, y_row);
   i32 high = 0, mixed = 0;
   for (i64 d = 0; d < a.head_dim; ++d) {
-    const i32 ph = p[d], pl = p[a.head_dim + d], qh = q[d], ql = q[a.head_dim + d];
+    const i32 ph = p[d], pl = p[a.wide + d], qh = q[d], ql = q[a.wide + d];
     high += ph * qh;
     mixed += ph * ql + pl * qh;
   }
@@ -44,7 +44,7 @@ DEVICE float add_rows(const AttentionArgs& a, const SlicedPlace& x, i64 first, i
   i32 sum = 0, mixed = 0;
   for (int j = 0; j < count; ++j) {
     const i8* p = integers_of(a, x, first + j);
-    const i32 ph = p[d], pl = p[a.head_dim + d];
+    const i32 ph = p[d], pl = p[a.wide + d];
     sum += ph * high[j];
     mixed += ph * low[j] + pl * high[j];
   }

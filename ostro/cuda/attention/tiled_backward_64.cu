@@ -1,4 +1,5 @@
 #include "attention/masks.cuh"
+#include "attention/reach.cuh"
 #include "attention/tiles.cuh"
 #include "attention/tiled_backward.cuh"
 // The gradients of attention, head_dim up to 64.

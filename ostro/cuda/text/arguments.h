@@ -229,24 +229,26 @@ struct AttentionPlace {
   u64 at, batch, head;
   i64 pos, dim, type;
 };
-// Rows of two slices (N21): of row r 2 head_dim integers, the high ones first, and a scale.
+// Rows of two slices (N21): of row r `wide` high integers, `wide` low ones, and a scale; what lies behind
+// head_dim is 0. turned: of every block of 128 rows [wide][2][128], for the kernels by tiles.
 struct SlicedPlace {
-  u64 integers, scales;
+  u64 integers, turned, scales;
 };
 struct AttentionArgs {
   AttentionPlace q, k, v, out, m, r, dout, dq, dk, dv, dsink, delta;
   AttentionPlace origin, query_segments, key_segments, prefix, key_limit, visible, sink;
   u64 leaf_ends;  // table of i64, of the query axis
   i64 batch, pos, key_pos, kv_heads, group, head_dim, leaves;
-  i64 causal, window, partial;
+  i64 causal, window, partial, wide;
   float scale, soft_cap, kappa;
   SlicedPlace sliced_q, sliced_k, sliced_v,
       sliced_do;  // by [batch, head, row]; only where products are of integers
 };
 struct AttentionSlicesArgs {
   AttentionPlace x;  // head h of the result is number h * head_step of its table
-  SlicedPlace to;
-  i64 heads, rows, head_dim, head_step;
+  AttentionPlace origin;  // of queries, whose turned blocks are by absolute position
+  SlicedPlace to;         // 0: not wanted
+  i64 heads, rows, head_dim, head_step, wide, blocks;
 };
 
 // A pool of pages, and arrays with a place for each row and head: strides in elements.

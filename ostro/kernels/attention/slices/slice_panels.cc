@@ -13,6 +13,7 @@ int64_t up_to(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 using Bytes16 = uint8_t __attribute__((vector_size(16)));
 constexpr int64_t kTile = 16;
+constexpr int64_t kRowsAhead = 8;
 
 // Transposes 16 x 16 bytes. Interleaving rows i and i + 8 moves the highest bit of a byte's (row, column) to
 // the end, so that four times exchange row and column.
@@ -29,7 +30,36 @@ void transpose_bytes(Bytes16 (&x)[kTile]) {
   }
 }
 
+using Floats8 = float __attribute__((vector_size(32)));
+constexpr int64_t kTurned = 8;
+
+// As transpose_bytes, of 8 x 8 numbers.
+void transpose_floats(Floats8 (&x)[kTurned]) {
+  for (int round = 0; round < 3; ++round) {
+    Floats8 y[kTurned];
+    for (int64_t i = 0; i < kTurned / 2; ++i) {
+      const Floats8 a = x[i], b = x[i + kTurned / 2];
+      y[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+      y[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    }
+    std::memcpy(x, y, sizeof y);
+  }
+}
+
 }  // namespace
+
+void turn_sums(const float* from, int64_t dims, int64_t lanes, float* to) {
+  for (int64_t d0 = 0; d0 < dims; d0 += kTurned) {
+    const int64_t rows = std::min(kTurned, dims - d0);
+    for (int64_t i0 = 0; i0 < lanes; i0 += kTurned) {
+      Floats8 tile[kTurned] = {};
+      for (int64_t d = 0; d < rows; ++d) std::memcpy(&tile[d], from + (d0 + d) * lanes + i0, sizeof tile[d]);
+      transpose_floats(tile);
+      for (int64_t i = 0; i < kTurned; ++i)
+        std::memcpy(to + (i0 + i) * dims + d0, &tile[i], static_cast<size_t>(rows) * sizeof(float));
+    }
+  }
+}
 
 const SliceKernels& slice_kernels(machine::Isa isa) {
   switch (isa) {
@@ -113,15 +143,20 @@ SlicedRows::SlicedRows(int64_t dims)
 void SlicedRows::load(const SliceKernels& kernels, const void* source, machine::FloatType type, int64_t count,
                       machine::FunctionRef<int64_t(int64_t)> at, Side side) {
   const bool bf16 = type == machine::FloatType::kBf16;
+  const int64_t bytes = bf16 ? 2 : 4;
   count_ = count;
   side_ = side;
   for (int64_t i = 0; i < kSliceBlock; ++i) {
+    // Rows lie far from each other, so no processor fetches the next ones by itself.
+    if (i + kRowsAhead < count)
+      for (int64_t line = 0; line < dims_ * bytes; line += static_cast<int64_t>(kAlignment))
+        __builtin_prefetch(static_cast<const std::byte*>(source) + at(i + kRowsAhead) * bytes + line);
     int8_t* row = rows_.data() + i * 2 * dims_;
     if (i >= count) {
       scales_[static_cast<size_t>(i)] = 0;
       continue;
     }
-    const auto* x = static_cast<const std::byte*>(source) + at(i) * (bf16 ? 2 : 4);
+    const auto* x = static_cast<const std::byte*>(source) + at(i) * bytes;
     const int64_t high = side == Side::kLeft ? 0 : dims_;
     scales_[static_cast<size_t>(i)] = kernels.slice(x, bf16, dims_, row + high, row + dims_ - high);
   }

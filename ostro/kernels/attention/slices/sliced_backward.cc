@@ -110,8 +110,7 @@ class SlicedBackward {
     const Range reach = reachable_keys<BackwardLanes>(mask_, mask_.origin + unit.first,
                                                       mask_.origin + unit.first + unit.count - 1);
     if (reach.begin >= keys_.end || reach.end <= keys_.begin) return;
-    std::fill_n(as_floats(p_), kSliceBlock * kSliceBlock, 0.0f);
-    std::fill_n(as_floats(ds_), kSliceBlock * kSliceBlock, 0.0f);
+    uint64_t made = 0;  // panels of queries whose p and ds there are
     bool any = false;
     for (int64_t first = 0; first < unit.count; first += kQueryTile) {
       const ForwardTile tile = tile_of(unit, first);
@@ -119,9 +118,12 @@ class SlicedBackward {
       if (forward_words<BackwardLanes>(tile, 1, keys_, words) == 0) continue;
       any = true;
       for (int64_t panel = 0; panel * lanes_ < tile.lanes; ++panel)
-        add_panel(unit, first / lanes_ + panel, words, panel);
+        if (add_panel(unit, first / lanes_ + panel, words, panel))
+          made |= uint64_t{1} << (first / lanes_ + panel);
     }
     if (!any || !job_.dkv) return;
+    for (int64_t panel = 0; panel * lanes_ < kSliceBlock; ++panel)
+      if ((made >> panel & 1) == 0) clear_panel(panel * lanes_);
     add_weights(as_floats(p_), unit.do_scales, unit.do_columns, dk + part_floats_);
     add_weights(as_floats(ds_), unit.q_scales, unit.q_columns, dk);
   }
@@ -143,12 +145,21 @@ class SlicedBackward {
     return t;
   }
 
-  // p and ds of one panel of a unit; adds to dq. `of_tile`: the panel's number in the tile of `words`.
-  void add_panel(QueryUnit& unit, int64_t panel, const uint64_t* words, int64_t of_tile) {
+  // Sets p and ds of a panel of queries that see no key of the block.
+  void clear_panel(int64_t lane) {
+    for (int64_t j = 0; j < keys_.end - keys_.begin; ++j) {
+      std::fill_n(as_floats(p_) + j * kSliceBlock + lane, lanes_, 0.0f);
+      std::fill_n(as_floats(ds_) + j * kSliceBlock + lane, lanes_, 0.0f);
+    }
+  }
+
+  // p and ds of one panel of a unit; adds to dq. `of_tile`: the panel's number in the tile of `words`. Returns
+  // false when the panel sees no key.
+  bool add_panel(QueryUnit& unit, int64_t panel, const uint64_t* words, int64_t of_tile) {
     uint32_t seen[kSliceBlock];
     float factors[kSliceBlock];
     const int64_t count = keys_.end - keys_.begin, lane = panel * lanes_;
-    if (!panel_words(words, of_tile, lanes_, count, k_scales_, seen, factors)) return;
+    if (!panel_words(words, of_tile, lanes_, count, k_scales_, seen, factors)) return false;
     float *const s = as_floats(s_room_), *const dp = as_floats(dp_room_);
     const int64_t right = panel * by_dim_.panel_bytes(Side::kRight);
     for (int64_t j = 0; j < count; j += rows_) {
@@ -173,13 +184,10 @@ class SlicedBackward {
                         .m = m,
                         .r = r,
                         .delta = delta,
-                        .room = as_floats(tanh_room_)});
-    if (job_.dkv)
-      for (int64_t j = 0; j < count; ++j) {
-        std::copy_n(s + j * lanes_, lanes_, as_floats(p_) + j * kSliceBlock + lane);
-        std::copy_n(dp + j * lanes_, lanes_, as_floats(ds_) + j * kSliceBlock + lane);
-      }
-    if (!job_.dq) return;
+                        .room = as_floats(tanh_room_),
+                        .p = as_floats(p_) + lane,
+                        .ds = as_floats(ds_) + lane});
+    if (!job_.dq) return true;
     kernels_.lane_weights({.w = dp,
                            .factors = factors,
                            .keys = count,
@@ -191,6 +199,7 @@ class SlicedBackward {
     for (int64_t d = 0; d < dims_; d += rows_)
       by_row_.multiply(k_columns_.get() + d / rows_ * by_row_.panel_bytes(Side::kLeft), lane_weights_.get(),
                        dims_ - d, dq + d * lanes_, true);
+    return true;
   }
 
   // Adds one block of dk or dv: sums over the queries of a unit. `weights` [key][query] are p or ds.
@@ -215,11 +224,13 @@ class SlicedBackward {
     const float key_scale = a_.partial ? 1.0f : s_.scale;
     std::vector<float> k(static_cast<size_t>(dims_)), v(k.size());
     for (int64_t j = 0; j < keys_.end - keys_.begin; ++j) {
-      for (int64_t d = 0; d < dims_; ++d) {
-        const float* at =
-            dk + (j / rows_ * panels + d / lanes_) * tile_floats_ + j % rows_ * lanes_ + d % lanes_;
-        k[static_cast<size_t>(d)] = at[0] * key_scale + 0.0f;
-        v[static_cast<size_t>(d)] = at[part_floats_] + 0.0f;
+      for (int64_t panel = 0; panel < panels; ++panel) {
+        const float* at = dk + (j / rows_ * panels + panel) * tile_floats_ + j % rows_ * lanes_;
+        const int64_t first = panel * lanes_, count = std::min(lanes_, dims_ - first);
+        for (int64_t d = 0; d < count; ++d) {
+          k[static_cast<size_t>(first + d)] = at[d] * key_scale + 0.0f;
+          v[static_cast<size_t>(first + d)] = at[part_floats_ + d] + 0.0f;
+        }
       }
       store_row<BackwardLanes>(k.data(), dims_, a_.dk, key_at(a_.dk_strides, keys_.begin + j), a_.grad_type);
       store_row<BackwardLanes>(v.data(), dims_, a_.dv, key_at(a_.dv_strides, keys_.begin + j), a_.grad_type);
@@ -227,12 +238,13 @@ class SlicedBackward {
   }
 
   void store_queries(const QueryUnit& unit) const {
-    std::vector<float> row(static_cast<size_t>(dims_));
+    std::vector<float> rows(static_cast<size_t>(lanes_ * dims_));
     for (int64_t i = 0; i < unit.count; ++i) {
-      const float* dq = as_floats(unit.dq) + i / lanes_ * whole_dims_ * lanes_ + i % lanes_;
-      for (int64_t d = 0; d < dims_; ++d) row[static_cast<size_t>(d)] = dq[d * lanes_] * s_.scale + 0.0f;
-      store_row<BackwardLanes>(row.data(), dims_, a_.dq, row_at(a_.dq_strides, unit.g, unit.first + i),
-                               a_.grad_type);
+      if (i % lanes_ == 0)
+        turn_sums(as_floats(unit.dq) + i / lanes_ * whole_dims_ * lanes_, dims_, lanes_, rows.data());
+      float* const row = rows.data() + i % lanes_ * dims_;
+      for (int64_t d = 0; d < dims_; ++d) row[d] = row[d] * s_.scale + 0.0f;
+      store_row<BackwardLanes>(row, dims_, a_.dq, row_at(a_.dq_strides, unit.g, unit.first + i), a_.grad_type);
     }
   }
 

@@ -30,15 +30,16 @@ struct SoftmaxBlock {
   float* c;      // [lanes]: by what sums so far are multiplied
 };
 
-// Scores and dp; they become p and ds, +0 where masked.
+// Scores and dp, of which p and ds are made, +0 where masked. dp becomes ds.
 struct GradientBlock {
-  float *s, *dp;  // [keys][lanes]
+  float *s, *dp;  // [keys][lanes]; s is overwritten with a soft cap
   const uint32_t* words;
   int64_t keys;
   int lanes;
   ScoreScale of;
   const float *m, *r, *delta;  // [lanes]
   float* room;                 // [keys][lanes]; used with a soft cap
+  float *p, *ds;               // the lanes of rows of kSliceBlock numbers, of each key one
 };
 
 // Weights of one block, cut by query and packed as a panel of a right operand over kSliceBlock keys: the high

@@ -134,9 +134,11 @@ void gradients_of(const GradientBlock& b) {
     }
     if (t != nullptr)
       for (int i = 0; i < kLanes; ++i) ds[i] = ds[i] * (1.0f - t[i] * t[i]);
+    float *to_p = b.p + j * kSliceBlock, *to_ds = b.ds + j * kSliceBlock;
     for (int i = 0; i < kLanes; ++i) {
-      s[i] = (word >> i & 1) != 0 ? p[i] : 0.0f;
-      dp[i] = (word >> i & 1) != 0 ? ds[i] : 0.0f;
+      const bool seen = (word >> i & 1) != 0;
+      to_p[i] = seen ? p[i] : 0.0f;
+      dp[i] = to_ds[i] = seen ? ds[i] : 0.0f;
     }
   }
 }
