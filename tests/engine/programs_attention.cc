@@ -23,7 +23,7 @@ void add_attention(Collector& c) {
       {"wide", 1, 1, 1, 66, 68, 256, 2, 1, 0, false, false, true, true, 0},
       {"of integers", 1, 2, 2, 131, 140, 36, 9, 1, 100, true, false, true, true, 1.5, 2},
       {"of integers, whole", 2, 1, 1, 20, 131, 64, 5, 0, 0, false, true, false, false, 0, 2},
-      {"of integers, wide", 1, 1, 2, 140, 270, 96, 130, 1, 0, false, false, false, false, 0, 2},
+      {"of integers, wide", 1, 1, 2, 70, 270, 96, 200, 1, 0, false, false, false, false, 0, 2},
       {"of integers, by rows", 1, 1, 1, 17, 131, 132, 120, 1, 0, false, false, false, true, 0, 2},
   };
   for (const Case& x : cases)

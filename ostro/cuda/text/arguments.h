@@ -245,7 +245,7 @@ struct AttentionArgs {
       sliced_do;  // by [batch, head, row]; only where products are of integers
 };
 struct AttentionSlicesArgs {
-  AttentionPlace x;  // head h of the result is number h * head_step of its table
+  AttentionPlace x;       // head h of the result is number h * head_step of its table
   AttentionPlace origin;  // of queries, whose turned blocks are by absolute position
   SlicedPlace to;         // 0: not wanted
   i64 heads, rows, head_dim, head_step, wide, blocks;

@@ -79,15 +79,19 @@ void add_tensor_rule(Programs& out) {
 void add_attention(Programs& out) {
   struct Case {
     int64_t group, dim, window;
-    bool rare;  // with a soft cap, and texts that do not see each other
+    bool rare;        // with a soft cap, and texts that do not see each other
+    bool integers{};  // products of integers (N21)
   };
   for (const DType d : {DType::f32, DType::bf16})
-    for (const Case& c : {Case{2, 64, 0, false}, Case{1, 96, 40, false}, Case{1, 200, 0, true}}) {
+    for (const Case& c : {Case{2, 64, 0, false}, Case{1, 96, 40, false}, Case{1, 200, 0, true},
+                          d == DType::f32 ? Case{2, 64, 0, false, true} : Case{1, 96, 40, true, true}}) {
       // Queries from the 70th key on, so that some keys are seen by all, some by none.
       const Axis batch{"batch", 1}, pos{"pos", 70}, key_pos{"key_pos", 150}, kv{"kv", 1},
           group{"group", c.group}, dim{"dim", c.dim};
       const std::vector<Axis> rows{batch, pos, kv, group, dim}, keys{batch, key_pos, kv, dim};
-      out.add(Fast::kAttention, fmt::format("attention {}, head_dim {}", ir::dtype_name(d), c.dim),
+      out.add(Fast::kAttention,
+              fmt::format("attention{} {}, head_dim {}", c.integers ? " on integers" : "", ir::dtype_name(d),
+                          c.dim),
               {{d, rows},
                {d, keys},
                {d, keys},
@@ -98,6 +102,7 @@ void add_attention(Programs& out) {
                 Attrs attrs{{"query", std::string("pos")},    {"key", std::string("key_pos")},
                             {"head_dim", std::string("dim")}, {"scale", 0.125},
                             {"causal", int64_t{1}},           {"window", c.window}};
+                if (c.integers) attrs.set("int8_slices", int64_t{2});
                 Values last{b.i64_scalar(70)};
                 if (c.rare) {
                   attrs.set("soft_cap", 3.0);
@@ -148,9 +153,8 @@ void add_integers(Programs& out) {
 
 // Tiles that end behind the last row and column, and more pieces of k than lie in shared memory at a time.
 void add_warpgroups(Programs& out) {
-  for (const DType d : {DType::f32, DType::bf16})
-    add_integer_product(out, Fast::kWarpgroups, "integer products of warpgroups", d, true, {"m", 130},
-                        {"n", 136}, {"k", 1056});
+  add_integer_product(out, Fast::kWarpgroups, "integer products of warpgroups", DType::bf16, true, {"m", 130},
+                      {"n", 136}, {"k", 800});
 }
 
 void add_reductions(Programs& out) {

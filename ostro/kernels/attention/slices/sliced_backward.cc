@@ -153,8 +153,8 @@ class SlicedBackward {
     }
   }
 
-  // p and ds of one panel of a unit; adds to dq. `of_tile`: the panel's number in the tile of `words`. Returns
-  // false when the panel sees no key.
+  // p and ds of one panel of a unit; adds to dq. `of_tile`: the panel's number in the tile of `words`.
+  // Returns false when the panel sees no key.
   bool add_panel(QueryUnit& unit, int64_t panel, const uint64_t* words, int64_t of_tile) {
     uint32_t seen[kSliceBlock];
     float factors[kSliceBlock];
@@ -244,7 +244,8 @@ class SlicedBackward {
         turn_sums(as_floats(unit.dq) + i / lanes_ * whole_dims_ * lanes_, dims_, lanes_, rows.data());
       float* const row = rows.data() + i % lanes_ * dims_;
       for (int64_t d = 0; d < dims_; ++d) row[d] = row[d] * s_.scale + 0.0f;
-      store_row<BackwardLanes>(row, dims_, a_.dq, row_at(a_.dq_strides, unit.g, unit.first + i), a_.grad_type);
+      store_row<BackwardLanes>(row, dims_, a_.dq, row_at(a_.dq_strides, unit.g, unit.first + i),
+                               a_.grad_type);
     }
   }
 
