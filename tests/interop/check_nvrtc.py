@@ -35,7 +35,8 @@ BOUNDS = {
     "attention": Need(255, 2048, 512, 1024),
     "attention/paged": Need(128, 64, 512, 2304),
     "attention/sliced": Need(128, 2048, 512, 2304),
-    "attention/sliced_tiles": Need(255, 256, 896, 1024),  # the sums of a row of 128 numbers, and its weights
+    "attention/sliced_forward": Need(255, 256, 896, 1024),  # the sums of a row of 128 numbers, and its weights
+    "attention/sliced_backward": Need(255, 256, 896, 1024),
     "attention/sliced_turned": Need(128, 0, 0, 33024),
     "integers": Need(248, 0, 0, 40960),
     "losses": Need(56, 1024, 0, 512),

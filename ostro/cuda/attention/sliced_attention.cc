@@ -29,7 +29,7 @@ Status SlicedAttention::forward() {
   RETURN_IF_ERROR(slice(a_.q, kQueries, kRows, a_.sliced_q));
   RETURN_IF_ERROR(slice(a_.k, kKeys, kRows, a_.sliced_k));
   RETURN_IF_ERROR(slice(a_.v, kKeys, kTurned, a_.sliced_v));
-  return launch("attention_sliced", heads(), a_.pos, forward_bytes());
+  return launch("forward", "attention_sliced", heads(), a_.pos, forward_bytes());
 }
 
 Status SlicedAttention::backward() {
@@ -37,11 +37,11 @@ Status SlicedAttention::backward() {
   RETURN_IF_ERROR(slice(a_.k, kKeys, kRows | kTurned, a_.sliced_k));
   RETURN_IF_ERROR(slice(a_.v, kKeys, kRows, a_.sliced_v));
   RETURN_IF_ERROR(slice(a_.dout, kQueries, kRows | kTurned, a_.sliced_do));
-  RETURN_IF_ERROR(launch("attention_dq_sliced", heads(), a_.pos, backward_bytes()));
+  RETURN_IF_ERROR(launch("backward", "attention_dq_sliced", heads(), a_.pos, backward_bytes()));
   // Sums over queries in leaves are made by rows.
   if (!tiled_ || a_.leaves > 1) return launch_rows("attention_dkv_sliced", a_.kv_heads, a_.key_pos);
-  RETURN_IF_ERROR(launch("attention_dk_sliced", a_.kv_heads, a_.key_pos, backward_bytes()));
-  return launch("attention_dv_sliced", a_.kv_heads, a_.key_pos, backward_bytes());
+  RETURN_IF_ERROR(launch("backward", "attention_dk_sliced", a_.kv_heads, a_.key_pos, backward_bytes()));
+  return launch("backward", "attention_dv_sliced", a_.kv_heads, a_.key_pos, backward_bytes());
 }
 
 int64_t SlicedAttention::forward_bytes() const {
@@ -87,9 +87,10 @@ Status SlicedAttention::launch_rows(const char* kernel, int64_t heads, int64_t r
                       a_);
 }
 
-Status SlicedAttention::launch(const char* kernel, int64_t heads, int64_t rows, int64_t bytes) {
+Status SlicedAttention::launch(const char* text, const char* kernel, int64_t heads, int64_t rows,
+                               int64_t bytes) {
   if (!tiled_) return launch_rows(kernel, heads, rows);
-  return call_.launch(fmt::format("attention/sliced_tiles_{}.cu", wide_).c_str(),
+  return call_.launch(fmt::format("attention/sliced_{}_{}.cu", text, wide_).c_str(),
                       fmt::format("{}_{}", kernel, wide_).c_str(),
                       gpu::LaunchShape{.x = heads,
                                        .y = (rows + kTileRows - 1) / kTileRows,

@@ -23,7 +23,7 @@ class SlicedAttention {
   int64_t backward_bytes() const;
   // Cuts the rows of an operand, with query heads or with those of keys, into the forms that are wanted.
   Status slice(const args::AttentionPlace& x, bool of_queries, int forms, args::SlicedPlace& to);
-  Status launch(const char* kernel, int64_t heads, int64_t rows, int64_t bytes);
+  Status launch(const char* text, const char* kernel, int64_t heads, int64_t rows, int64_t bytes);
   Status launch_rows(const char* kernel, int64_t heads, int64_t rows);
 
   const StepCall& call_;

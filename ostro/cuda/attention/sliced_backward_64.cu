@@ -3,11 +3,9 @@
 #include "attention/rows.cuh"
 #include "attention/slices.cuh"
 #include "attention/sliced_tiles.cuh"
-#include "attention/sliced_forward.cuh"
 #include "attention/sliced_backward.cuh"
-// Attention on integers and its gradient, head_dim up to 64.
+// The gradient of attention on integers, head_dim up to 64.
 
-TILED_KERNEL(attention_sliced_64, AttentionArgs, 128, 1) { sliced_attention<64>(a); }
 TILED_KERNEL(attention_dq_sliced_64, AttentionArgs, 128, 1) { sliced_dq<64>(a); }
 TILED_KERNEL(attention_dk_sliced_64, AttentionArgs, 128, 1) { sliced_dkv<64, true>(a); }
 TILED_KERNEL(attention_dv_sliced_64, AttentionArgs, 128, 1) { sliced_dkv<64, false>(a); }
