@@ -30,36 +30,7 @@ void transpose_bytes(Bytes16 (&x)[kTile]) {
   }
 }
 
-using Floats8 = float __attribute__((vector_size(32)));
-constexpr int64_t kTurned = 8;
-
-// As transpose_bytes, of 8 x 8 numbers.
-void transpose_floats(Floats8 (&x)[kTurned]) {
-  for (int round = 0; round < 3; ++round) {
-    Floats8 y[kTurned];
-    for (int64_t i = 0; i < kTurned / 2; ++i) {
-      const Floats8 a = x[i], b = x[i + kTurned / 2];
-      y[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-      y[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-    }
-    std::memcpy(x, y, sizeof y);
-  }
-}
-
 }  // namespace
-
-void turn_sums(const float* from, int64_t dims, int64_t lanes, float* to) {
-  for (int64_t d0 = 0; d0 < dims; d0 += kTurned) {
-    const int64_t rows = std::min(kTurned, dims - d0);
-    for (int64_t i0 = 0; i0 < lanes; i0 += kTurned) {
-      Floats8 tile[kTurned] = {};
-      for (int64_t d = 0; d < rows; ++d) std::memcpy(&tile[d], from + (d0 + d) * lanes + i0, sizeof tile[d]);
-      transpose_floats(tile);
-      for (int64_t i = 0; i < kTurned; ++i)
-        std::memcpy(to + (i0 + i) * dims + d0, &tile[i], static_cast<size_t>(rows) * sizeof(float));
-    }
-  }
-}
 
 const SliceKernels& slice_kernels(machine::Isa isa) {
   switch (isa) {

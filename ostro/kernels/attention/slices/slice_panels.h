@@ -68,9 +68,6 @@ class SlicedRows {
   std::vector<float> scales_;
 };
 
-// Rows of a tile of sums: to[i][d] = from[d][i] for i < lanes, a multiple of 8, and d < dims.
-void turn_sums(const float* from, int64_t dims, int64_t lanes, float* to);
-
 // The kernels between the products of an instruction set.
 const SliceKernels& slice_kernels(machine::Isa isa);
 

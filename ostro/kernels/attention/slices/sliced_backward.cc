@@ -238,13 +238,11 @@ class SlicedBackward {
   }
 
   void store_queries(const QueryUnit& unit) const {
-    std::vector<float> rows(static_cast<size_t>(lanes_ * dims_));
+    std::vector<float> row(static_cast<size_t>(dims_));
     for (int64_t i = 0; i < unit.count; ++i) {
-      if (i % lanes_ == 0)
-        turn_sums(as_floats(unit.dq) + i / lanes_ * whole_dims_ * lanes_, dims_, lanes_, rows.data());
-      float* const row = rows.data() + i % lanes_ * dims_;
-      for (int64_t d = 0; d < dims_; ++d) row[d] = row[d] * s_.scale + 0.0f;
-      store_row<BackwardLanes>(row, dims_, a_.dq, row_at(a_.dq_strides, unit.g, unit.first + i),
+      const float* dq = as_floats(unit.dq) + i / lanes_ * whole_dims_ * lanes_ + i % lanes_;
+      for (int64_t d = 0; d < dims_; ++d) row[static_cast<size_t>(d)] = dq[d * lanes_] * s_.scale + 0.0f;
+      store_row<BackwardLanes>(row.data(), dims_, a_.dq, row_at(a_.dq_strides, unit.g, unit.first + i),
                                a_.grad_type);
     }
   }

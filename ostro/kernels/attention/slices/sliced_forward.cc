@@ -146,13 +146,11 @@ class ForwardItem {
   void store() {
     const AttentionShape& s = a_.shape;
     store_statistics<Lanes>(a_, tile_, m_, l_);
-    std::vector<float> rows(static_cast<size_t>(lanes_ * s.head_dim));
+    std::vector<float> row(static_cast<size_t>(s.head_dim));
     for (int64_t i = 0; i < tile_.lanes; ++i) {
-      if (i % lanes_ == 0)
-        turn_sums(floats(sums_) + i / lanes_ * sum_floats_, s.head_dim, lanes_, rows.data());
-      float* const row = rows.data() + i % lanes_ * s.head_dim;
-      for (int64_t d = 0; d < s.head_dim; ++d) row[d] = (row[d] + 0.0f) * l_[i];
-      store_row<Lanes>(row, s.head_dim, a_.out, tile_.offset(i, s.group, a_.out_strides), a_.out_type);
+      const float* sum = floats(sums_) + i / lanes_ * sum_floats_ + i % lanes_;
+      for (int64_t d = 0; d < s.head_dim; ++d) row[static_cast<size_t>(d)] = (sum[d * lanes_] + 0.0f) * l_[i];
+      store_row<Lanes>(row.data(), s.head_dim, a_.out, tile_.offset(i, s.group, a_.out_strides), a_.out_type);
     }
   }
 
