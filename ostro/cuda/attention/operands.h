@@ -11,8 +11,8 @@
 namespace ostro::cuda {
 
 inline constexpr int64_t kLeastQueries = 16;  // of a tile: fewer leave most of it empty
-inline constexpr int64_t kMostPositions =
-    65535 * 32;  // of tiles of at least 32, of which a launch has 65,535
+// Of tiles of at least 32, of which a launch has 65,535.
+inline constexpr int64_t kMostPositions = 65535 * 32;
 
 // What the axes of the operands mean. An axis of a mask is a batch axis, wherever it stands.
 struct AttentionAxes {

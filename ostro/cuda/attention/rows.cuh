@@ -27,9 +27,12 @@ DEVICE void end_row(const AttentionArgs& a, i64 b, i64 h, i64 i, float m, float 
 DEVICE float probability_of(const AttentionArgs& a, i64 b, i64 h, i64 i, float s) {
   return exp2_block(s, AT(const float, a.m.at)[place_of(a.m, b, h, i)], a.kappa) * AT(const float, a.r.at)[place_of(a.r, b, h, i)];
 }
-DEVICE float slope_of(const AttentionArgs& a, i64 b, i64 h, i64 i, float p, float dp, float t) {
-  const float ds = p * (dp - AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h]);
+DEVICE float slope_with(const AttentionArgs& a, float p, float dp, float delta, float t) {
+  const float ds = p * (dp - delta);
   return a.soft_cap > 0 ? ds * (1.0f - t * t) : ds;
+}
+DEVICE float slope_of(const AttentionArgs& a, i64 b, i64 h, i64 i, float p, float dp, float t) {
+  return slope_with(a, p, dp, AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h], t);
 }
 
 // Writes element d of dk and dv of key j.

@@ -21,7 +21,7 @@ SlicedAttention::SlicedAttention(const StepCall& call, Places& places, args::Att
     : call_(call), places_(places), a_(args), wide_(args.head_dim <= 64 ? 64 : 128) {
   tiled_ = call.kernels.fast(Fast::kAttention) && a_.head_dim <= wide_ && a_.pos >= kLeastQueries &&
            a_.visible.at == 0 && std::max(a_.pos, a_.key_pos) <= kMostPositions &&
-           std::max(forward_bytes(), backward_bytes()) <= call.device().limits().block_shared_bytes;
+           std::max(forward_bytes(), backward_bytes(2)) <= call.device().limits().block_shared_bytes;
   a_.wide = tiled_ ? wide_ : a_.head_dim;
 }
 
@@ -37,11 +37,11 @@ Status SlicedAttention::backward() {
   RETURN_IF_ERROR(slice(a_.k, kKeys, kRows | kTurned, a_.sliced_k));
   RETURN_IF_ERROR(slice(a_.v, kKeys, kRows, a_.sliced_v));
   RETURN_IF_ERROR(slice(a_.dout, kQueries, kRows | kTurned, a_.sliced_do));
-  RETURN_IF_ERROR(launch("backward", "attention_dq_sliced", heads(), a_.pos, backward_bytes()));
+  RETURN_IF_ERROR(launch("backward", "attention_dq_sliced", heads(), a_.pos, backward_bytes(2)));
   // Sums over queries in leaves are made by rows.
   if (!tiled_ || a_.leaves > 1) return launch_rows("attention_dkv_sliced", a_.kv_heads, a_.key_pos);
-  RETURN_IF_ERROR(launch("backward", "attention_dk_sliced", a_.kv_heads, a_.key_pos, backward_bytes()));
-  return launch("backward", "attention_dv_sliced", a_.kv_heads, a_.key_pos, backward_bytes());
+  RETURN_IF_ERROR(launch("backward", "attention_dk_sliced", a_.kv_heads, a_.key_pos, backward_bytes(2)));
+  return launch("backward", "attention_dv_sliced", a_.kv_heads, a_.key_pos, backward_bytes(1));
 }
 
 int64_t SlicedAttention::forward_bytes() const {
@@ -49,9 +49,9 @@ int64_t SlicedAttention::forward_bytes() const {
          4 * (kTileRows * (kColumns + 1) + 2 * kColumns + kTileRows);
 }
 
-int64_t SlicedAttention::backward_bytes() const {
-  constexpr int64_t kOfQuery = 16 + 5 * 4;  // SlicedQueries, for each
-  return 2 * (kTileRows + kColumns) * row_bytes(wide_) + wide_ * kTurnedRow + kColumns * kOfQuery;
+int64_t SlicedAttention::backward_bytes(int64_t operands) const {
+  constexpr int64_t kOfQuery = 28 + 2 * 4;  // Queries and two scales, for each
+  return operands * (kTileRows + kColumns) * row_bytes(wide_) + wide_ * kTurnedRow + kColumns * kOfQuery;
 }
 
 Status SlicedAttention::slice(const args::AttentionPlace& x, bool of_queries, int forms,

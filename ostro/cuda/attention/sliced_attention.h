@@ -20,7 +20,8 @@ class SlicedAttention {
  private:
   int64_t heads() const { return a_.kv_heads * a_.group; }
   int64_t forward_bytes() const;  // of shared memory
-  int64_t backward_bytes() const;
+  // `operands`: of a side, 2 where dp is needed.
+  int64_t backward_bytes(int64_t operands) const;
   // Cuts the rows of an operand, with query heads or with those of keys, into the forms that are wanted.
   Status slice(const args::AttentionPlace& x, bool of_queries, int forms, args::SlicedPlace& to);
   Status launch(const char* text, const char* kernel, int64_t heads, int64_t rows, int64_t bytes);

@@ -1,5 +1,11 @@
 // The gradient of attention on integers by tiles: for dq of 64 queries, for dk and for dv of 64 keys. Scores are made again, in each of the three.
 
+// p of a score of a query row, and the cap's tanh.
+template <int ROWS>
+DEVICE float sliced_p(const AttentionArgs& a, const Queries<ROWS>& of, int row, float score, float& t) {
+  return exp2_below(capped_score(a, score, t), of.m[row], a.kappa) * of.r[row];
+}
+
 // dq of 64 query rows of one head.
 template <int WIDE>
 DEVICE void sliced_dq(const AttentionArgs& a) {
@@ -11,60 +17,40 @@ DEVICE void sliced_dq(const AttentionArgs& a) {
   u8* const turned = values + Tile::COLUMNS_BYTES;
   float* const key_scales = (float*)(turned + Tile::TURNED_BYTES);
   float* const value_scales = key_scales + SLICE_COLUMNS;
-  const i64 h = BLOCK_X, b = BLOCK_Z, origin = origin_of(a, b), head = b * a.kv_heads * a.group + h, kv = b * a.kv_heads + h / a.group;
-  const i64 first = ((a.pos + SLICE_ROWS - 1) / SLICE_ROWS - 1 - BLOCK_Y) * SLICE_ROWS;  // the longest rows come first
-  const i64 last = first + SLICE_ROWS < a.pos ? first + SLICE_ROWS - 1 : a.pos - 1;
-  const int lane = THREAD % 32, own = THREAD / 32 * 16 + lane / 4;
-  const i64 blocks = (a.key_pos + SLICE_COLUMNS - 1) / SLICE_COLUMNS, until = row_keys(a, b, origin, last).end;
-  RowKeys reach[2];
-  float q_scale[2], do_scale[2], m[2], r_of[2], delta[2];
-#pragma unroll
-  for (int row = 0; row < 2; ++row) {
-    const i64 i = first + own + 8 * row;
-    reach[row] = row_keys(a, b, origin, i);
-    q_scale[row] = scale_of(a.sliced_q, head, a.pos, i);
-    do_scale[row] = scale_of(a.sliced_do, head, a.pos, i);
-    m[row] = i < a.pos ? AT(const float, a.m.at)[place_of(a.m, b, h, i)] : 0.0f;
-    r_of[row] = i < a.pos ? AT(const float, a.r.at)[place_of(a.r, b, h, i)] : 0.0f;
-    delta[row] = i < a.pos ? AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h] : 0.0f;
-  }
+  Queries<SLICE_ROWS>& of = *(Queries<SLICE_ROWS>*)(value_scales + SLICE_COLUMNS);
+  const QueryTile tile = query_tile(a);
+  const int b = tile.b, h = tile.h, first = tile.first + tile.own;
+  const float q_scale[2] = {scale_of(a.sliced_q, tile.head, a.pos, first), scale_of(a.sliced_q, tile.head, a.pos, first + 8)};
+  const float do_scale[2] = {scale_of(a.sliced_do, tile.head, a.pos, first), scale_of(a.sliced_do, tile.head, a.pos, first + 8)};
+  queries_in(of, a, b, h, tile.origin, tile.first, THREAD);
   float dq[WIDE / 8][4];
 #pragma unroll
   for (int i = 0; i < WIDE / 2; ++i) dq[i / 4][i % 4] = 0;
-  copy_sliced<WIDE>(queries, sliced_head(a.sliced_q, head, a.pos, WIDE), first, SLICE_ROWS, a.pos);
-  copy_sliced<WIDE>(douts, sliced_head(a.sliced_do, head, a.pos, WIDE), first, SLICE_ROWS, a.pos);
-  for (i64 block = row_keys(a, b, origin, first).begin / SLICE_COLUMNS; block * SLICE_COLUMNS < until; ++block) {
-    const i64 begin = block * SLICE_COLUMNS;
-    copy_sliced<WIDE>(keys, sliced_head(a.sliced_k, kv, a.key_pos, WIDE), begin, SLICE_COLUMNS, a.key_pos);
-    copy_sliced<WIDE>(values, sliced_head(a.sliced_v, kv, a.key_pos, WIDE), begin, SLICE_COLUMNS, a.key_pos);
+  copy_sliced<WIDE>(queries, sliced_head(a.sliced_q, tile.head, a.pos, WIDE), tile.first, SLICE_ROWS, a.pos);
+  copy_sliced<WIDE>(douts, sliced_head(a.sliced_do, tile.head, a.pos, WIDE), tile.first, SLICE_ROWS, a.pos);
+  for (int block = tile.block; block * SLICE_COLUMNS < tile.until; ++block) {
+    const int begin = block * SLICE_COLUMNS;
+    copy_sliced<WIDE>(keys, sliced_head(a.sliced_k, tile.kv, a.key_pos, WIDE), begin, SLICE_COLUMNS, a.key_pos);
+    copy_sliced<WIDE>(values, sliced_head(a.sliced_v, tile.kv, a.key_pos, WIDE), begin, SLICE_COLUMNS, a.key_pos);
     COPIES_END();
-    copy_turned<WIDE>(turned, turned_block(a.sliced_k, kv, blocks, block, WIDE));
+    copy_turned<WIDE>(turned, turned_block(a.sliced_k, tile.kv, tile.blocks, block, WIDE));
     COPIES_END();
-    key_scales[THREAD] = scale_of(a.sliced_k, kv, a.key_pos, begin + THREAD);
-    value_scales[THREAD] = scale_of(a.sliced_v, kv, a.key_pos, begin + THREAD);
+    key_scales[THREAD] = scale_of(a.sliced_k, tile.kv, a.key_pos, begin + THREAD);
+    value_scales[THREAD] = scale_of(a.sliced_v, tile.kv, a.key_pos, begin + THREAD);
     COPIES_WAIT(1);
     BARRIER();
     float weights[COLUMN_TILES][4];
 #pragma unroll
     for (int chunk = 0; chunk < COLUMN_TILES / 4; ++chunk) {
-      i32 high[4][4], mixed[4][4];
-      slice_products<WIDE>(queries, keys + chunk * 32 * Tile::ROW, high, mixed);
+      float s[4][4], dp[4][4];
+      sliced_scores<WIDE, false>(s, queries, keys + chunk * 32 * Tile::ROW, q_scale, key_scales + chunk * 32);
+      sliced_scores<WIDE, false>(dp, douts, values + chunk * 32 * Tile::ROW, do_scale, value_scales + chunk * 32);
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
-        const int column = (chunk * 4 + i / 4) * 8 + lane % 4 * 2 + i % 2;
-        weights[chunk * 4 + i / 4][i % 4] = add_slices(0.0f, high[i / 4][i % 4], mixed[i / 4][i % 4], key_scales[column], q_scale[i % 4 / 2]);
-      }
-      slice_products<WIDE>(douts, values + chunk * 32 * Tile::ROW, high, mixed);
-#pragma unroll
-      for (int i = 0; i < 16; ++i) {
-        const int row = i % 4 / 2, column = (chunk * 4 + i / 4) * 8 + lane % 4 * 2 + i % 2;
-        float& w = weights[chunk * 4 + i / 4][i % 4];
-        const float dp = add_slices(0.0f, high[i / 4][i % 4], mixed[i / 4][i % 4], value_scales[column], do_scale[row]);
+        const int n = i / 4, r = i % 4, row = tile.own + r / 2 * 8, column = column_of(chunk * 4 + n, r);
         float t;
-        const float p = exp2_below(capped_score(a, w, t), m[row], a.kappa) * r_of[row];
-        float ds = p * (dp - delta[row]);
-        if (a.soft_cap > 0) ds = ds * (1.0f - t * t);
-        w = sees(a, b, reach[row], begin + column) ? ds * key_scales[column] : 0.0f;
+        const float p = sliced_p(a, of, row, s[n][r], t), ds = slope_with(a, p, dp[n][r], of.delta[row], t);
+        weights[chunk * 4 + n][r] = sees(a, b, reach_of(of, row), begin + column) ? ds * key_scales[column] : 0.0f;
       }
     }
     CutWeights cut;
@@ -77,30 +63,27 @@ DEVICE void sliced_dq(const AttentionArgs& a) {
   }
   COPIES_WAIT(0);
   const float scale[2] = {a.scale, a.scale};
-  store_sums<WIDE, false>(a.dq, b, h, first + own, a.pos, a.head_dim, dq, scale);
+  store_sums<WIDE, false>(a.dq, b, h, first, a.pos, a.head_dim, dq, scale);
 }
-
-// What a block of queries needs of each: its scales, m, r and delta, and the keys that it attends to.
-struct SlicedQueries {
-  RowKeys reach[SLICE_COLUMNS];
-  float q_scale[SLICE_COLUMNS], do_scale[SLICE_COLUMNS], m[SLICE_COLUMNS], r[SLICE_COLUMNS], delta[SLICE_COLUMNS];
-};
 
 // dv, or with of_k dk, of 64 keys of one head of keys. Blocks of queries are by absolute position: what lies before row 0 is masked.
 template <int WIDE, bool of_k>
 DEVICE void sliced_dkv(const AttentionArgs& a) {
   using Tile = SlicedTile<WIDE>;
-  DYNAMIC_SHARED(u8, keys);                        // 64 rows
-  u8* const values = keys + Tile::ROWS_BYTES;      // 64 rows
-  u8* const queries = values + Tile::ROWS_BYTES;   // 128 rows
-  u8* const douts = queries + Tile::COLUMNS_BYTES; // 128 rows
-  u8* const turned = douts + Tile::COLUMNS_BYTES;  // of queries for dk, else of douts
-  SlicedQueries& of = *(SlicedQueries*)(turned + Tile::TURNED_BYTES);
+  enum { OPERANDS = of_k ? 2 : 1 };
+  DYNAMIC_SHARED(u8, keys);                                       // 64 rows
+  u8* const values = keys + Tile::ROWS_BYTES;                     // 64 rows, for dk
+  u8* const queries = keys + OPERANDS * Tile::ROWS_BYTES;         // 128 rows
+  u8* const douts = queries + Tile::COLUMNS_BYTES;                // 128 rows, for dk
+  u8* const turned = queries + OPERANDS * Tile::COLUMNS_BYTES;    // of queries for dk, else of douts
+  float* const q_scales = (float*)(turned + Tile::TURNED_BYTES);
+  float* const do_scales = q_scales + SLICE_COLUMNS;
+  Queries<SLICE_COLUMNS>& of = *(Queries<SLICE_COLUMNS>*)(do_scales + SLICE_COLUMNS);
   const i64 kv = BLOCK_X, b = BLOCK_Z, origin = origin_of(a, b), kv_head = b * a.kv_heads + kv, any = kv * a.group, first_key = BLOCK_Y * SLICE_ROWS;
   const i64 place = (origin % SLICE_COLUMNS + SLICE_COLUMNS) % SLICE_COLUMNS, blocks = (a.pos + SLICE_COLUMNS - 1) / SLICE_COLUMNS + 1;
-  const int lane = THREAD % 32, own = THREAD / 32 * 16 + lane / 4;
-  const float k_scale[2] = {scale_of(a.sliced_k, kv_head, a.key_pos, first_key + own), scale_of(a.sliced_k, kv_head, a.key_pos, first_key + own + 8)};
-  const float v_scale[2] = {scale_of(a.sliced_v, kv_head, a.key_pos, first_key + own), scale_of(a.sliced_v, kv_head, a.key_pos, first_key + own + 8)};
+  const i64 first = first_key + THREAD / 32 * 16 + THREAD % 32 / 4;  // the thread's first key; the other is 8 further
+  const float k_scale[2] = {scale_of(a.sliced_k, kv_head, a.key_pos, first), scale_of(a.sliced_k, kv_head, a.key_pos, first + 8)};
+  const float v_scale[2] = {scale_of(a.sliced_v, kv_head, a.key_pos, first), scale_of(a.sliced_v, kv_head, a.key_pos, first + 8)};
   float sums[WIDE / 8][4];
 #pragma unroll
   for (int i = 0; i < WIDE / 2; ++i) sums[i / 4][i % 4] = 0;
@@ -121,43 +104,24 @@ DEVICE void sliced_dkv(const AttentionArgs& a) {
       COPIES_END();
       copy_turned<WIDE>(turned, turned_block(of_k ? a.sliced_q : a.sliced_do, head, blocks, block, WIDE));
       COPIES_END();
-      const i64 i = begin + THREAD;
-      const bool inside = i >= 0 && i < a.pos;
-      of.reach[THREAD] = row_keys(a, b, origin, i);
-      of.q_scale[THREAD] = scale_of(a.sliced_q, head, a.pos, i);
-      of.do_scale[THREAD] = scale_of(a.sliced_do, head, a.pos, i);
-      of.m[THREAD] = inside ? AT(const float, a.m.at)[place_of(a.m, b, h, i)] : 0.0f;
-      of.r[THREAD] = inside ? AT(const float, a.r.at)[place_of(a.r, b, h, i)] : 0.0f;
-      of.delta[THREAD] = inside ? AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h] : 0.0f;
+      queries_in(of, a, b, h, origin, begin, THREAD);
+      q_scales[THREAD] = scale_of(a.sliced_q, head, a.pos, begin + THREAD);
+      do_scales[THREAD] = scale_of(a.sliced_do, head, a.pos, begin + THREAD);
       COPIES_WAIT(1);
       BARRIER();
       float weights[COLUMN_TILES][4];
 #pragma unroll
       for (int chunk = 0; chunk < COLUMN_TILES / 4; ++chunk) {
-        i32 high[4][4], mixed[4][4];
-        slice_products<WIDE>(keys, queries + chunk * 32 * Tile::ROW, high, mixed);
+        float s[4][4], dp[4][4];
+        sliced_scores<WIDE, true>(s, keys, queries + chunk * 32 * Tile::ROW, k_scale, q_scales + chunk * 32);
+        if (of_k) sliced_scores<WIDE, true>(dp, values, douts + chunk * 32 * Tile::ROW, v_scale, do_scales + chunk * 32);
 #pragma unroll
-        for (int e = 0; e < 16; ++e) {
-          const int column = (chunk * 4 + e / 4) * 8 + lane % 4 * 2 + e % 2, row = e % 4 / 2;
-          float& w = weights[chunk * 4 + e / 4][e % 4];
-          w = add_slices(0.0f, high[e / 4][e % 4], mixed[e / 4][e % 4], k_scale[row], of.q_scale[column]);
-          if (of_k) continue;
+        for (int i = 0; i < 16; ++i) {
+          const int n = i / 4, r = i % 4, column = column_of(chunk * 4 + n, r);
           float t;
-          const float p = exp2_below(capped_score(a, w, t), of.m[column], a.kappa) * of.r[column];
-          w = sees(a, b, of.reach[column], first_key + own + 8 * row) ? p * of.do_scale[column] : 0.0f;
-        }
-        if (!of_k) continue;
-        slice_products<WIDE>(values, douts + chunk * 32 * Tile::ROW, high, mixed);
-#pragma unroll
-        for (int e = 0; e < 16; ++e) {
-          const int column = (chunk * 4 + e / 4) * 8 + lane % 4 * 2 + e % 2, row = e % 4 / 2;
-          float& w = weights[chunk * 4 + e / 4][e % 4];
-          const float dp = add_slices(0.0f, high[e / 4][e % 4], mixed[e / 4][e % 4], v_scale[row], of.do_scale[column]);
-          float t;
-          const float p = exp2_below(capped_score(a, w, t), of.m[column], a.kappa) * of.r[column];
-          float ds = p * (dp - of.delta[column]);
-          if (a.soft_cap > 0) ds = ds * (1.0f - t * t);
-          w = sees(a, b, of.reach[column], first_key + own + 8 * row) ? ds * of.q_scale[column] : 0.0f;
+          const float p = sliced_p(a, of, column, s[n][r], t);
+          const float w = of_k ? slope_with(a, p, dp[n][r], of.delta[column], t) * q_scales[column] : p * do_scales[column];
+          weights[chunk * 4 + n][r] = sees(a, b, reach_of(of, column), first + r / 2 * 8) ? w : 0.0f;
         }
       }
       CutWeights cut;
@@ -172,5 +136,5 @@ DEVICE void sliced_dkv(const AttentionArgs& a) {
   COPIES_WAIT(0);
   const float times = of_k && !a.partial ? a.scale : 1.0f;
   const float scale[2] = {times, times};
-  store_sums<WIDE, false>(of_k ? a.dk : a.dv, b, any, first_key + own, a.key_pos, a.head_dim, sums, scale);
+  store_sums<WIDE, false>(of_k ? a.dk : a.dv, b, any, first, a.key_pos, a.head_dim, sums, scale);
 }

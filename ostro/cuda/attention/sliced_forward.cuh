@@ -11,44 +11,41 @@ DEVICE void sliced_attention(const AttentionArgs& a) {
   float* const key_scales = weights + SLICE_ROWS * P_ROW;
   float* const value_scales = key_scales + SLICE_COLUMNS;
   float* const factors = value_scales + SLICE_COLUMNS;  // [64]
-  const i64 h = BLOCK_X, b = BLOCK_Z, origin = origin_of(a, b), head = b * a.kv_heads * a.group + h, kv = b * a.kv_heads + h / a.group;
-  const i64 first = ((a.pos + SLICE_ROWS - 1) / SLICE_ROWS - 1 - BLOCK_Y) * SLICE_ROWS;  // the longest rows come first
-  const i64 last = first + SLICE_ROWS < a.pos ? first + SLICE_ROWS - 1 : a.pos - 1;
-  const int lane = THREAD % 32, own = THREAD / 32 * 16 + lane / 4;  // the thread's first row; the other is 8 further
-  const i64 blocks = (a.key_pos + SLICE_COLUMNS - 1) / SLICE_COLUMNS, until = row_keys(a, b, origin, last).end;
-  const RowKeys reach[2] = {row_keys(a, b, origin, first + own), row_keys(a, b, origin, first + own + 8)};
-  const float q_scale[2] = {scale_of(a.sliced_q, head, a.pos, first + own), scale_of(a.sliced_q, head, a.pos, first + own + 8)};
-  const u64 of_keys = sliced_head(a.sliced_k, kv, a.key_pos, WIDE);
+  const QueryTile tile = query_tile(a);
+  const int b = tile.b, h = tile.h, first = tile.first + tile.own;
+  const int lane = THREAD % 32, own = tile.own;
+  const RowKeys reach[2] = {row_keys(a, b, tile.origin, first), row_keys(a, b, tile.origin, first + 8)};
+  const float q_scale[2] = {scale_of(a.sliced_q, tile.head, a.pos, first), scale_of(a.sliced_q, tile.head, a.pos, first + 8)};
+  const u64 of_keys = sliced_head(a.sliced_k, tile.kv, a.key_pos, WIDE);
   float m[2] = {first_maximum(a, h), first_maximum(a, h)}, l = a.sink.at != 0 ? 1.0f : 0.0f;  // l: of row lane of the warp, by its first 16 threads
   float acc[WIDE / 8][4];
 #pragma unroll
   for (int i = 0; i < WIDE / 2; ++i) acc[i / 4][i % 4] = 0;
-  i64 block = row_keys(a, b, origin, first).begin / SLICE_COLUMNS;
-  copy_sliced<WIDE>(queries, sliced_head(a.sliced_q, head, a.pos, WIDE), first, SLICE_ROWS, a.pos);
-  if (block * SLICE_COLUMNS < until) copy_sliced<WIDE>(keys, of_keys, block * SLICE_COLUMNS, SLICE_COLUMNS, a.key_pos);
+  int block = tile.block;
+  copy_sliced<WIDE>(queries, sliced_head(a.sliced_q, tile.head, a.pos, WIDE), tile.first, SLICE_ROWS, a.pos);
+  if (block * SLICE_COLUMNS < tile.until) copy_sliced<WIDE>(keys, of_keys, block * SLICE_COLUMNS, SLICE_COLUMNS, a.key_pos);
   COPIES_END();
-  if (block * SLICE_COLUMNS < until) copy_turned<WIDE>(values, turned_block(a.sliced_v, kv, blocks, block, WIDE));
+  if (block * SLICE_COLUMNS < tile.until) copy_turned<WIDE>(values, turned_block(a.sliced_v, tile.kv, tile.blocks, block, WIDE));
   COPIES_END();
-  for (; block * SLICE_COLUMNS < until; ++block) {
-    const i64 begin = block * SLICE_COLUMNS;
-    const bool more = begin + SLICE_COLUMNS < until;
-    key_scales[THREAD] = scale_of(a.sliced_k, kv, a.key_pos, begin + THREAD);
-    value_scales[THREAD] = scale_of(a.sliced_v, kv, a.key_pos, begin + THREAD);
+  for (; block * SLICE_COLUMNS < tile.until; ++block) {
+    const int begin = block * SLICE_COLUMNS;
+    const bool more = begin + SLICE_COLUMNS < tile.until;
+    key_scales[THREAD] = scale_of(a.sliced_k, tile.kv, a.key_pos, begin + THREAD);
+    value_scales[THREAD] = scale_of(a.sliced_v, tile.kv, a.key_pos, begin + THREAD);
     COPIES_WAIT(1);
     BARRIER();
     float s[COLUMN_TILES][4];
     float top[2] = {m[0], m[1]};
 #pragma unroll
     for (int chunk = 0; chunk < COLUMN_TILES / 4; ++chunk) {
-      i32 high[4][4], mixed[4][4];
-      slice_products<WIDE>(queries, keys + chunk * 32 * Tile::ROW, high, mixed);
+      float scores[4][4];
+      sliced_scores<WIDE, false>(scores, queries, keys + chunk * 32 * Tile::ROW, q_scale, key_scales + chunk * 32);
 #pragma unroll
       for (int i = 0; i < 16; ++i) {
-        const int n = chunk * 4 + i / 4, r = i % 4, column = n * 8 + lane % 4 * 2 + r % 2;
+        const int n = chunk * 4 + i / 4, r = i % 4;
         float t;
-        const float x = capped_score(a, add_slices(0.0f, high[i / 4][r], mixed[i / 4][r], key_scales[column], q_scale[r / 2]), t);
-        s[n][r] = x;
-        if (sees(a, b, reach[r / 2], begin + column) && x > top[r / 2]) top[r / 2] = x;
+        s[n][r] = capped_score(a, scores[i / 4][r], t);
+        if (sees(a, b, reach[r / 2], begin + column_of(n, r)) && s[n][r] > top[r / 2]) top[r / 2] = s[n][r];
       }
     }
     float c[2];
@@ -65,7 +62,7 @@ DEVICE void sliced_attention(const AttentionArgs& a) {
     }
 #pragma unroll
     for (int i = 0; i < 4 * COLUMN_TILES; ++i) {
-      const int n = i / 4, r = i % 4, column = n * 8 + lane % 4 * 2 + r % 2;
+      const int n = i / 4, r = i % 4, column = column_of(n, r);
       const bool seen = sees(a, b, reach[r / 2], begin + column);
       const float p = seen ? exp2_below(s[n][r], top[r / 2], a.kappa) : 0.0f;
       weights[(own + r / 2 * 8) * P_ROW + column] = p;
@@ -85,7 +82,7 @@ DEVICE void sliced_attention(const AttentionArgs& a) {
     BARRIER();
     add_turned<WIDE, true>(acc, w, values, c);
     BARRIER();
-    if (more) copy_turned<WIDE>(values, turned_block(a.sliced_v, kv, blocks, block + 1, WIDE));
+    if (more) copy_turned<WIDE>(values, turned_block(a.sliced_v, tile.kv, tile.blocks, block + 1, WIDE));
     COPIES_END();
   }
   COPIES_WAIT(0);
@@ -96,10 +93,10 @@ DEVICE void sliced_attention(const AttentionArgs& a) {
   if (lane % 4 == 0)
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      const i64 i = first + own + 8 * row;
+      const i64 i = first + 8 * row;
       if (i >= a.pos) continue;
       AT(float, a.m.at)[place_of(a.m, b, h, i)] = m[row] + 0.0f;
       AT(float, a.r.at)[place_of(a.r, b, h, i)] = r[row];
     }
-  store_sums<WIDE, true>(a.out, b, h, first + own, a.pos, a.head_dim, acc, r);
+  store_sums<WIDE, true>(a.out, b, h, first, a.pos, a.head_dim, acc, r);
 }

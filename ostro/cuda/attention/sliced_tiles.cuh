@@ -53,6 +53,23 @@ DEVICE void slice_products(const u8* x, const u8* y, i32 (&high)[4][4], i32 (&mi
   }
 }
 
+// The column of register r of a column tile, for this thread.
+DEVICE int column_of(int tile, int r) { return tile * 8 + THREAD % 4 * 2 + r % 2; }
+
+// The products of the warp's 16 rows of x and 32 columns of y, with the scales of the thread's two rows and of the columns. rows_left: the rows are
+// the left operand.
+template <int WIDE, bool rows_left>
+DEVICE void sliced_scores(float (&s)[4][4], const u8* x, const u8* y, const float (&row_scale)[2], const float* column_scale) {
+  i32 high[4][4], mixed[4][4];
+  slice_products<WIDE>(x, y, high, mixed);
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    const int n = i / 4, r = i % 4;
+    const float of_row = row_scale[r / 2], of_column = column_scale[column_of(n, r)];
+    s[n][r] = add_slices(0.0f, high[n][r], mixed[n][r], rows_left ? of_row : of_column, rows_left ? of_column : of_row);
+  }
+}
+
 // The slices of this thread's weights: a word for each of 4 steps of 32 columns and each register of the left operand.
 struct CutWeights {
   u32 high[4][4], low[4][4];
@@ -122,6 +139,24 @@ DEVICE float scale_of(const SlicedPlace& x, i64 head, i64 rows, i64 row) {
 }
 DEVICE bool sees(const AttentionArgs& a, i64 b, const RowKeys& reach, i64 key) {
   return key >= reach.begin && key < reach.end && in_segment(a, b, reach.segment, key);
+}
+template <int ROWS>
+DEVICE RowKeys reach_of(const Queries<ROWS>& of, int row) { return {of.begin[row], of.end[row], of.segment[row]}; }
+
+// The 64 query rows of a block of threads, and the blocks of keys from `block` on, before key `until`, that one of them attends to.
+struct QueryTile {
+  i64 origin;
+  int h, b, head, kv, first, blocks, block, until;  // head, kv: among those of all examples; blocks: of a head of keys
+  int own;                                          // the thread's first row; the other is 8 further
+};
+DEVICE QueryTile query_tile(const AttentionArgs& a) {
+  const int h = (int)BLOCK_X, b = (int)BLOCK_Z, pos = (int)a.pos;
+  const i64 origin = origin_of(a, b);
+  const int first = ((pos + SLICE_ROWS - 1) / SLICE_ROWS - 1 - (int)BLOCK_Y) * SLICE_ROWS;  // the longest rows come first
+  const int last = first + SLICE_ROWS < pos ? first + SLICE_ROWS - 1 : pos - 1;
+  return {origin, h, b, b * (int)(a.kv_heads * a.group) + h, b * (int)a.kv_heads + h / (int)a.group, first,
+          ((int)a.key_pos + SLICE_COLUMNS - 1) / SLICE_COLUMNS, row_keys(a, b, origin, first).begin / SLICE_COLUMNS,
+          row_keys(a, b, origin, last).end, THREAD / 32 * 16 + THREAD % 32 / 4};
 }
 
 // Stores a thread's sums of rows m and m + 8: of the output (x + 0) * times, of gradients x * times + 0.

@@ -1,25 +1,6 @@
 // The gradient of attention by tiles. For dq a block takes R query rows of one head, for dk and dv R keys of one head of keys.
 // Scores are made again, tile by tile.
 
-// What a tile needs of its query rows: m, r and delta, and the keys that each attends to.
-template <int ROWS>
-struct Queries {
-  i64 segment[ROWS];
-  float m[ROWS], r[ROWS], delta[ROWS];
-  int begin[ROWS], end[ROWS];
-};
-template <int ROWS>
-DEVICE void queries_in(Queries<ROWS>& to, const AttentionArgs& a, i64 b, i64 h, i64 origin, i64 first, int t) {
-  if (t >= ROWS) return;
-  const i64 i = first + t;
-  const bool inside = i >= 0 && i < a.pos;
-  const RowKeys reach = row_keys(a, b, origin, i);
-  to.m[t] = inside ? AT(const float, a.m.at)[place_of(a.m, b, h, i)] : 0.0f;
-  to.r[t] = inside ? AT(const float, a.r.at)[place_of(a.r, b, h, i)] : 0.0f;
-  to.delta[t] = inside ? AT(const float, a.delta.at)[(b * a.pos + i) * a.kv_heads * a.group + h] : 0.0f;
-  to.begin[t] = reach.begin, to.end[t] = reach.end, to.segment[t] = reach.segment;
-}
-
 // What is rare in a tile of scores, by way of shared memory, so that it is one loop: with a soft cap scores become the cap's
 // tanh, and those of keys of another segment -infinity. Output (i, j) is of a query row and a key: rows of the tile are
 // queries, or with `keys_down` keys. first_key: that of the tile.
