@@ -310,6 +310,7 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
 int cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address, const uint64_t* sizes,
                            const uint64_t* strides, const unsigned* box, const unsigned* steps,
                            int interleave, int swizzle, int promotion, int fill) {
+  if (current_context == nullptr) return 201;
   if (type != kTileOfBytes || rank != 2 || strides[0] != sizes[0] || strides[0] % 16 != 0 || box[0] != 128 ||
       box[1] > 256 || steps[0] != 1 || steps[1] != 1 || interleave != kTileInOrder ||
       swizzle != kTileSwizzled128 || promotion != kTileThroughL2 || fill != kTileEndsInZeros ||

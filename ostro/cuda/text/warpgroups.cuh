@@ -9,7 +9,7 @@
 // MBARRIER_WAIT(b, parity)     waits until the phase of this parity is over; the first one's is 0
 // COPY_TILE(to, map, b, x, y)  one thread begins to copy bytes x to x + 127 of rows y, y + 1, ... of a TileMap to shared memory, to a multiple of 1024. The
 //                              matrix goes on with zeros. Unit u of 16 bytes of row r is put in place u xor r % 8 of the 128 bytes r
-// PRODUCTS_BEGIN()             by all threads of a warpgroup, before products of accumulators or of shared memory that they wrote
+// PRODUCTS_BEGIN()             by all threads of a warpgroup, before products whose accumulators they read or wrote. Tiles come by COPY_TILE alone
 // WGMMA_S8(sum, a, b, keep)    begins C[64, 128] (+)= A[64, 32] B[32, 128] of integers of 8 bits, with what was there for `keep` other than 0. a and b
 //                              are tiles as COPY_TILE leaves them, moved by a multiple of 32 below 128 along their rows. Thread t of a warpgroup has
 //                              C[t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, r / 4 * 8 + t % 4 * 2 + r % 2] in sum[r]
@@ -51,6 +51,7 @@ static inline void ostro_copy_tile(void* to, const TileMap& map, OstroMBarrier* 
   if (ostro_tiles.block != ostro_block->number) ostro_tiles.block = ostro_block->number, ostro_tiles.count = 0;
   if (ostro_tiles.count == 64) return ostro_block->fail("more than 64 tiles on their way");
   if (ostro_shared_offset(to) % 1024 != 0) return ostro_block->fail("a tile that does not begin at a multiple of 1024");
+  ++ostro_block->events;
   ostro_tiles.of[ostro_tiles.count++] = {(unsigned char*)to, map, at, x, y};
   for (unsigned long long i = 0; i < map.words[3] * OSTRO_LINE; ++i) ((unsigned char*)to)[i] = 0xb5;
 }
@@ -82,8 +83,9 @@ static inline void ostro_mbarrier_wait(OstroMBarrier* b, int parity, int line) {
     ostro_block->pause(line);
   }
 }
-// The products that a thread began; they are made when it waits for them.
+// The products that a thread of the block of that number began; they are made when it waits for them.
 struct OstroProducts {
+  unsigned long long block;
   int count;
   struct {
     int* sum;
@@ -94,6 +96,7 @@ struct OstroProducts {
 static OstroProducts ostro_products[1024];
 static inline void ostro_wgmma(int* sum, const void* a, const void* b, int keep) {
   OstroProducts& own = ostro_products[ostro_block->thread];
+  if (own.block != ostro_block->number) own.block = ostro_block->number, own.count = 0;
   if (own.count == 16) return ostro_block->fail("more than 16 products of a warpgroup that are not waited for");
   own.of[own.count++] = {sum, ostro_shared_offset(a), ostro_shared_offset(b), keep};
   for (int r = 0; r < 64; ++r)
@@ -102,6 +105,7 @@ static inline void ostro_wgmma(int* sum, const void* a, const void* b, int keep)
 static inline void ostro_products_wait() {
   OstroProducts& own = ostro_products[ostro_block->thread];
   const int t = (int)ostro_block->thread % 128;
+  if (own.block != ostro_block->number) return;
   for (int n = 0; n < own.count; ++n)
     for (int r = 0; r < 64; ++r) {
       const int i = t / 32 * 16 + t % 32 / 4 + r / 2 % 2 * 8, j = r / 4 * 8 + t % 4 * 2 + r % 2;

@@ -125,13 +125,13 @@ void add_attention(Programs& out) {
 // A product of integers with what it is made of; `last`: the contracted axis lies last in both operands, else
 // first.
 void add_integer_product(Programs& out, Fast family, const char* name, DType d, bool last, const Axis& m,
-                         const Axis& n, const Axis& k) {
+                         const Axis& n, const Axis& k, int64_t block = 256) {
   const auto shape = [&](const Axis& row) {
     return Shape{d, last ? std::vector<Axis>{row, k} : std::vector<Axis>{k, row}};
   };
   out.add(family, fmt::format("{} {}, k {}", name, ir::dtype_name(d), last ? "last" : "first"),
           {shape(m), shape(n), {DType::u32, {{"word", 2}}}}, [=](Builder& b, const Values& in) {
-            Attrs attrs{{"over", Names{"k"}}, {"block", int64_t{256}}, {"groups", std::string("blocks")}};
+            Attrs attrs{{"over", Names{"k"}}, {"block", block}, {"groups", std::string("blocks")}};
             Attrs nearest = attrs, dithered = attrs;
             nearest.set("rounding", std::string("nearest"));
             dithered.set("rounding", std::string("dithered"));
@@ -151,10 +151,11 @@ void add_integers(Programs& out) {
                           {"n", last ? 136 : 48}, {"k", last ? 608 : 544});
 }
 
-// Tiles that end behind the last row and column, and more pieces of k than lie in shared memory at a time.
+// Tiles that end behind the last row and column, blocks of two pieces of k, and so many pieces that every
+// place in shared memory is used four times.
 void add_warpgroups(Programs& out) {
   add_integer_product(out, Fast::kWarpgroups, "integer products of warpgroups", DType::bf16, true, {"m", 130},
-                      {"n", 136}, {"k", 800});
+                      {"n", 136}, {"k", 2320}, 512);
 }
 
 void add_reductions(Programs& out) {

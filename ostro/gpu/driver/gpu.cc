@@ -145,6 +145,7 @@ class Gpu final : public Device {
 
   Result<TileMap> tile_map(Address at, int64_t rows, int64_t row_bytes, int64_t tile_rows) override {
     if (!limits_.warpgroups) return unsupported(fmt::format("{} copies no tiles", limits_.name));
+    RETURN_IF_ERROR(queue_->enter());
     const uint64_t sizes[] = {static_cast<uint64_t>(row_bytes), static_cast<uint64_t>(rows)},
                    strides[] = {sizes[0]};
     const unsigned box[] = {kTileBytes, static_cast<unsigned>(tile_rows)}, steps[] = {1, 1};

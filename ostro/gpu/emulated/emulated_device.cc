@@ -186,7 +186,9 @@ class EmulatedDevice final : public Device {
     const int64_t dirty = std::max(shared_used_, shape.shared_bytes) + 64;
     std::memset(shared_, kSharedPoison, static_cast<size_t>(std::min<int64_t>(dirty, sizeof(shared_))));
     block_.dynamic = shared_;
-    ++block_.number;
+    static unsigned long long blocks =
+        0;  // of all devices, which run in turns: they share texts and what these keep
+    block_.number = ++blocks;
     shared_used_ = (shape.shared_bytes + 15) / 16 * 16;
     static_used_ = 0;
     arrays_.clear();
